@@ -1,0 +1,67 @@
+"""The errors of this package.
+
+Everything raised here on purpose is a `SafeRetrieverError`; each is also the
+built-in error that Python programmers already catch for that kind of mistake::
+
+    SafeRetrieverError
+    ├── ConfigurationError (ValueError)             a setting that cannot work
+    │   └── PolicyError (AssertionError)            a merge policy that contradicts itself
+    ├── FilterError (ValueError)                    a filter that cannot be read
+    ├── UnacceptedArgumentError (TypeError)         an argument that no leg takes
+    ├── LegError
+    │   ├── LegResultError (TypeError)              a leg returned something that is no list of documents
+    │   └── LegTimeoutError (TimeoutError)          a leg did not answer in time
+    ├── AllLegsFailedError (ExceptionGroup)         every leg failed; carries every cause
+    └── QueryOutputError (TypeError, ValueError)    model output that holds no queries
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class SafeRetrieverError(Exception):
+    """Base class of every error that this package raises on purpose."""
+
+
+class ConfigurationError(SafeRetrieverError, ValueError):
+    """A constructor argument or setting that cannot work."""
+
+
+class PolicyError(ConfigurationError, AssertionError):
+    """A merge policy whose settings contradict each other."""
+
+
+class FilterError(SafeRetrieverError, ValueError):
+    """A metadata filter that cannot be read."""
+
+
+class UnacceptedArgumentError(SafeRetrieverError, TypeError):
+    """A named argument of `invoke` that no leg takes."""
+
+
+class LegError(SafeRetrieverError):
+    """A leg that did not answer as a retriever does."""
+
+
+class LegResultError(LegError, TypeError):
+    """A leg returned something that is no list of documents."""
+
+
+class LegTimeoutError(LegError, TimeoutError):
+    """A leg did not answer within `leg_timeout` seconds."""
+
+
+class AllLegsFailedError(SafeRetrieverError, ExceptionGroup[Exception]):
+    """Every leg failed; `exceptions` holds each leg's own error, in legs' order."""
+
+    def derive(self, excs: Sequence[Exception]) -> AllLegsFailedError:
+        """Return a group of the same kind around `excs` (used by `split` and `except*`)."""
+        return AllLegsFailedError(self.message, excs)
+
+
+class QueryOutputError(SafeRetrieverError, TypeError, ValueError):
+    """The query writer's output holds no queries in any known form."""

@@ -1,0 +1,1 @@
+"""Writing several queries for one question, and reading what a model wrote."""
