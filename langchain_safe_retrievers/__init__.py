@@ -1,0 +1,129 @@
+"""Drop-in retrievers for LangChain that lose nothing: no metadata, no document, no leg, no filter, no time."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from langchain_safe_retrievers.errors import (
+        AllLegsFailedError,
+        ConfigurationError,
+        FilterError,
+        LegError,
+        LegResultError,
+        LegTimeoutError,
+        PolicyError,
+        QueryOutputError,
+        SafeRetrieverError,
+        UnacceptedArgumentError,
+    )
+    from langchain_safe_retrievers.fusion.distribution_based import DistributionBased
+    from langchain_safe_retrievers.fusion.fuser import Fuser, RankedList, Ranking
+    from langchain_safe_retrievers.fusion.reciprocal_rank import ReciprocalRank
+    from langchain_safe_retrievers.fusion.relative_score import RelativeScore
+    from langchain_safe_retrievers.identity import (
+        by_content,
+        by_id,
+        by_key,
+        by_levels,
+        by_normalized_content,
+    )
+    from langchain_safe_retrievers.merging.conflicts import describe_conflicts
+    from langchain_safe_retrievers.merging.fold import Engine
+    from langchain_safe_retrievers.merging.langchain_policies import (
+        LangChainEnsembleMetaPolicy,
+        LangChainMultiQueryUnionPolicy,
+    )
+    from langchain_safe_retrievers.merging.policy import MergePolicy, MetadataPolicy
+    from langchain_safe_retrievers.queries.parsing import (
+        DEFAULT_QUERY_PROMPT,
+        LineListOutputParser,
+    )
+    from langchain_safe_retrievers.report import LegReport, RetrievalReport, collect_reports
+    from langchain_safe_retrievers.retrievers.ensemble import SafeEnsembleRetriever
+    from langchain_safe_retrievers.retrievers.multi_query import SafeMultiQueryRetriever
+    from langchain_safe_retrievers.unique import unique_by_key
+
+_WHERE = {
+    "errors": (
+        "AllLegsFailedError",
+        "ConfigurationError",
+        "FilterError",
+        "LegError",
+        "LegResultError",
+        "LegTimeoutError",
+        "PolicyError",
+        "QueryOutputError",
+        "SafeRetrieverError",
+        "UnacceptedArgumentError",
+    ),
+    "fusion.distribution_based": ("DistributionBased",),
+    "fusion.fuser": ("Fuser", "RankedList", "Ranking"),
+    "fusion.reciprocal_rank": ("ReciprocalRank",),
+    "fusion.relative_score": ("RelativeScore",),
+    "identity": ("by_content", "by_id", "by_key", "by_levels", "by_normalized_content"),
+    "merging.conflicts": ("describe_conflicts",),
+    "merging.fold": ("Engine",),
+    "merging.langchain_policies": ("LangChainEnsembleMetaPolicy", "LangChainMultiQueryUnionPolicy"),
+    "merging.policy": ("MergePolicy", "MetadataPolicy"),
+    "queries.parsing": ("DEFAULT_QUERY_PROMPT", "LineListOutputParser"),
+    "report": ("LegReport", "RetrievalReport", "collect_reports"),
+    "retrievers.ensemble": ("SafeEnsembleRetriever",),
+    "retrievers.multi_query": ("SafeMultiQueryRetriever",),
+    "unique": ("unique_by_key",),
+}
+_MODULES = {name: module for module, names in _WHERE.items() for name in names}
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DEFAULT_QUERY_PROMPT",
+    "AllLegsFailedError",
+    "ConfigurationError",
+    "DistributionBased",
+    "Engine",
+    "FilterError",
+    "Fuser",
+    "LangChainEnsembleMetaPolicy",
+    "LangChainMultiQueryUnionPolicy",
+    "LegError",
+    "LegReport",
+    "LegResultError",
+    "LegTimeoutError",
+    "LineListOutputParser",
+    "MergePolicy",
+    "MetadataPolicy",
+    "PolicyError",
+    "QueryOutputError",
+    "RankedList",
+    "Ranking",
+    "ReciprocalRank",
+    "RelativeScore",
+    "RetrievalReport",
+    "SafeEnsembleRetriever",
+    "SafeMultiQueryRetriever",
+    "SafeRetrieverError",
+    "UnacceptedArgumentError",
+    "by_content",
+    "by_id",
+    "by_key",
+    "by_levels",
+    "by_normalized_content",
+    "collect_reports",
+    "describe_conflicts",
+    "unique_by_key",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

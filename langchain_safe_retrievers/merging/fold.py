@@ -13,7 +13,7 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_safe_retrievers.fusion.fuser import Fuser, Ranking, all_scores
+from langchain_safe_retrievers.fusion.fuser import Fuser
 from langchain_safe_retrievers.fusion.reciprocal_rank import ReciprocalRank
 from langchain_safe_retrievers.identity import Identity, by_content
 from langchain_safe_retrievers.merging.conflicts import (
@@ -22,6 +22,7 @@ from langchain_safe_retrievers.merging.conflicts import (
     check_values,
     find_conflicts,
 )
+from langchain_safe_retrievers.merging.grouping import Grouped, group
 from langchain_safe_retrievers.merging.policy import (
     MergePolicy,
     Metadata,
@@ -31,7 +32,7 @@ from langchain_safe_retrievers.merging.policy import (
     having,
     merge_pairwise,
 )
-from langchain_safe_retrievers.merging.values import SCALARS, Interner, is_dict, surely_same
+from langchain_safe_retrievers.merging.values import is_dict, is_list, surely_same
 
 
 @dataclass(frozen=True)
@@ -102,52 +103,63 @@ class Engine:
             The documents, and what is to be reported.
         """
         weights = [1.0] * len(lists) if weights is None else weights
-        found = _group(self, lists, weights)
-        order = sorted(found.places, key=found.scores.__getitem__, reverse=True)[:k]
+        found = group(
+            lists, weights, identity=self.identity, fuser=self.fuser, score_key=self.score_key
+        )
+        order = sorted(found.scores, key=found.scores.__getitem__, reverse=True)[:k]
         if first_seen:
             kept = set(order)
-            order = [key for key in found.places if key in kept]
+            order = [key for key in found.scores if key in kept]
+        provenance = self._provenance(found)
         merged = Merged([], {}, tuple(leg.name for leg in found.legs if leg.lacks_scores))
         for rank, key in enumerate(order, start=1):
-            document, conflicts = self._fold(found, key)
+            document = found.documents[found.first[key]]
+            if self._adds or key in found.copies:
+                document, conflicts = self._fold(found, key, provenance)
+                if conflicts:
+                    merged.conflicts[rank] = conflicts
             merged.documents.append(document)
-            if conflicts:
-                merged.conflicts[rank] = conflicts
         return merged
 
-    def _fold(self, found: _Found, key: Hashable) -> tuple[Document, Conflicts | None]:
+    def _provenance(self, found: Grouped) -> list[Metadata]:
+        """Return what provenance tells of each place; nothing if nobody asked."""
+        key = self.provenance_key
+        if key is None:
+            return []
+        return [entry for leg in found.legs for entry in leg.provenance(key, self.score_key)]
+
+    def _fold(
+        self, found: Grouped, key: Hashable, provenance: Sequence[Metadata]
+    ) -> tuple[Document, Conflicts]:
         """Turn the copies of one document into one."""
-        places = found.places[key]
-        first = places[0][0].documents[places[0][1] - 1]
-        if len(places) == 1:
+        places = found.copies.get(key) or [found.first[key]]
+        copies = [found.documents[place] for place in places]
+        first = copies[0]
+        if self._agree(copies):
             if not self._adds:
-                return first, None
-            return self._with_extras(first, first.metadata, first.id, found, key), None
-        copies = [leg.documents[rank - 1] for leg, rank in places]
-        if not self._always and all(_equal(first, copy) for copy in copies[1:]):
-            metadata, conflicts = first.metadata, None
+                return first, {}
+            metadata, conflicts = dict(first.metadata), {}
         else:
-            metadata, conflicts = self._merge_metadata(copies, [leg.weight for leg, _ in places])
+            metadata, conflicts = self._merge_metadata(copies, [found.weights[place] for place in places])
             if conflicts and self.conflicts_key is not None:
                 metadata[self.conflicts_key] = conflicts
-        known_id = next((copy.id for copy in copies if copy.id is not None), None)
-        if self._adds:
-            return self._with_extras(first, metadata, known_id, found, key), conflicts
-        if metadata is first.metadata:
-            return first, None
-        return _replaced(first, metadata, known_id), conflicts
-
-    def _with_extras(
-        self, first: Document, metadata: Metadata, known_id: str | None, found: _Found, key: Hashable
-    ) -> Document:
-        """Return the document with its provenance and fused score added."""
-        metadata = dict(metadata)
         if self.provenance_key is not None:
-            places = found.places[key]
-            metadata[self.provenance_key] = [leg.provenance(rank, self.provenance_key) for leg, rank in places]
+            metadata[self.provenance_key] = [provenance[place] for place in places]
         if self.fused_score_key is not None:
             metadata[self.fused_score_key] = found.scores[key]
-        return _replaced(first, metadata, known_id)
+        return _replaced(first, metadata, _known_id(copies)), conflicts
+
+    def _agree(self, copies: Sequence[Document]) -> bool:
+        """Tell quickly whether the first copy is what all become; False if in doubt."""
+        first = copies[0]
+        if self._always and len(copies) > 1:
+            return False
+        if self._adds and not self._reserved.isdisjoint(first.metadata):
+            return False
+        for copy in copies[1:]:
+            if copy is not first and not _adds_nothing(copy, first):
+                return False
+        return True
 
     def _merge_metadata(
         self, copies: Sequence[Document], weights: Sequence[float]
@@ -169,8 +181,9 @@ class Engine:
     ) -> Metadata:
         """Ask the policy about the keys that copies dispute; nobody need be asked about the others."""
         merged, disputed = _compare(copies)
-        if self._always:
-            disputed.extend(key for key in merged if key in self._always and key not in disputed)
+        for key in self._always:
+            if key in merged:
+                disputed[key] = None
         for key in disputed:
             values, their_weights = having(key, copies, weights)
             merged[key] = shown = policy.resolve(key, values, their_weights)
@@ -195,8 +208,8 @@ class Engine:
     def _is_ours(self, key: str, value: object) -> bool:
         """Tell whether a reserved key holds what this package puts there, not a user's value."""
         if key == self.provenance_key:
-            return isinstance(value, list)
-        return key == self.fused_score_key and isinstance(value, float)
+            return is_list(value)
+        return key == self.fused_score_key and type(value) is float
 
     def _without_reserved(self, metadata: Metadata) -> Metadata:
         if self._reserved.isdisjoint(metadata):
@@ -221,147 +234,73 @@ class Engine:
         return as_resolver(self.policy)
 
 
-@dataclass(eq=False, slots=True)
-class _Leg:
-    """One list, with what provenance tells of it."""
-
-    documents: Sequence[Document]
-    name: str
-    query: str | None
-    weight: float
-    scores: Sequence[Any]
-    gains: Sequence[float]  # by rank; 0 for a document that the list repeats
-    lacks_scores: bool
-
-    def provenance(self, rank: int, key: str) -> Metadata:
-        document = self.documents[rank - 1]
-        entry = {
-            "leg": self.name,
-            "query": self.query,
-            "rank": rank,
-            "score": self.scores[rank - 1],
-            "weight": self.weight,
-            "contribution": self.gains[rank - 1],
-            "id": document.id,
-        }
-        if key in document.metadata and isinstance(document.metadata[key], list):
-            entry["provenance"] = document.metadata[key]
-        return entry
-
-
-@dataclass(eq=False, slots=True)
-class _Found:
-    """The documents of all lists, grouped by identity in first-seen order, and scored."""
-
-    legs: list[_Leg]
-    places: dict[Hashable, list[tuple[_Leg, int]]]
-    scores: dict[Hashable, float]
-
-
-def _group(engine: Engine, lists: Sequence[Sequence[Document]], weights: Sequence[float]) -> _Found:
-    found, interner = _Found([], {}, {}), Interner()
-    for index, (documents, weight) in enumerate(zip(lists, weights, strict=True)):
-        leg = _Leg(
-            documents,
-            getattr(documents, "leg", None) or f"retriever_{index + 1}",
-            getattr(documents, "query", None),
-            weight,
-            (),
-            (),
-            lacks_scores=False,
-        )
-        found.legs.append(leg)
-        keys, ranks = _place(leg, engine.identity, interner, found.places)
-        _score(engine, leg, keys, ranks, found.scores)
-    return found
-
-
-def _place(
-    leg: _Leg, identity: Identity, interner: Interner, places: dict[Hashable, list[tuple[_Leg, int]]]
-) -> tuple[list[Hashable], list[int]]:
-    """Put the leg's documents where they belong; return the distinct ones and their best ranks."""
-    keys: list[Hashable] = []
-    ranks: list[int] = []
-    for rank, document in enumerate(leg.documents, start=1):
-        key = identity(document)
-        if type(key) is not str:
-            key = (None, leg, rank) if key is None else interner.key(key)
-        known = places.get(key)
-        if known is None:
-            places[key] = [(leg, rank)]
-        else:
-            known.append((leg, rank))
-            if known[-2][0] is leg:
-                continue
-        keys.append(key)
-        ranks.append(rank)
-    return keys, ranks
-
-
-def _score(
-    engine: Engine, leg: _Leg, keys: list[Hashable], ranks: list[int], scores: dict[Hashable, float]
-) -> None:
-    """Add what the leg's hits contribute to their documents' scores."""
-    ranking = Ranking(leg.documents, ranks, engine.score_key)
-    gains = engine.fuser.contributions(ranking, leg.weight)
-    for key, gain in zip(keys, gains, strict=True):
-        scores[key] = scores.get(key, 0.0) + gain
-    if engine.provenance_key is not None:
-        by_rank = dict(zip(ranks, gains, strict=True))
-        leg.gains = [by_rank.get(rank, 0.0) for rank in range(1, len(leg.documents) + 1)]
-        leg.scores = all_scores(leg.documents, engine.score_key)
-    leg.lacks_scores = bool(
-        keys and getattr(engine.fuser, "uses_scores", False) and ranking.scores is None
-    )
-
-
-def _compare(copies: Sequence[Metadata]) -> tuple[Metadata, list[Any]]:
+def _compare(copies: Sequence[Metadata]) -> tuple[Metadata, dict[Any, None]]:
     """Return all keys with their first value, and the keys whose values are not surely all the same."""
     merged = dict(copies[0])
-    disputed = []
+    disputed: dict[Any, None] = {}
     for copy in copies[1:]:
         for key, value in copy.items():
             if key not in merged:
                 merged[key] = value
                 continue
             known = merged[key]
-            kind = type(value)
-            if known is value or (kind is type(known) and kind in SCALARS and known == value):
-                continue
-            if key not in disputed and not surely_same(known, value):
-                disputed.append(key)
+            if type(known) is str is type(value):
+                if known != value:
+                    disputed[key] = None
+            elif known is not value and key not in disputed and not surely_same(known, value):
+                disputed[key] = None
     return merged, disputed
+
+
+def _adds_nothing(copy: Document, first: Document) -> bool:
+    """Tell quickly whether `copy` knows nothing that `first` does not; False if in doubt."""
+    return (
+        (copy.id is None or copy.id == first.id)
+        and copy.page_content == first.page_content
+        and surely_same(copy.metadata, first.metadata)
+    )
 
 
 def _replaced(document: Document, metadata: Metadata, known_id: str | None) -> Document:
     """Return a copy of the document, of its own type, with other metadata and id."""
-    copy = document.__copy__()
+    if type(document) is not Document:
+        return document.model_copy(update={"metadata": metadata, "id": known_id})
+    copy = Document.__new__(Document)  # what pydantic's own copy does, in half the time
+    copy.__dict__.update(document.__dict__)
     copy.__dict__["metadata"] = metadata
     copy.__dict__["id"] = known_id
+    _set(copy, "__pydantic_fields_set__", document.model_fields_set | {"metadata", "id"})
+    _set(copy, "__pydantic_extra__", None)
+    _set(copy, "__pydantic_private__", None)
     return copy
 
 
-def _equal(first: Document, other: Document) -> bool:
-    """Tell quickly whether `other` knows nothing that `first` does not; False if in doubt."""
-    return first is other or (
-        (other.id is None or other.id == first.id)
-        and other.page_content == first.page_content
-        and surely_same(first.metadata, other.metadata)
-    )
+_set = object.__setattr__
+
+
+def _known_id(copies: Sequence[Document]) -> str | None:
+    for copy in copies:
+        if copy.id is not None:
+            return copy.id
+    return None
 
 
 def _compare_documents(copies: Sequence[Document], conflicts: Conflicts) -> None:
     """Record ids and contents that differ: the first copy's are kept."""
     first = copies[0]
-    if any(copy.id != first.id or copy.page_content != first.page_content for copy in copies):
-        ids = dict.fromkeys(copy.id for copy in copies if copy.id is not None)
-        contents = dict.fromkeys(copy.page_content for copy in copies)
-        for name, values in (("Document.id", ids), ("Document.page_content", contents)):
-            if len(values) > 1:
-                add_conflict(conflicts, name, values)
+    for copy in copies[1:]:
+        if copy.id != first.id or copy.page_content != first.page_content:
+            break
+    else:
+        return
+    ids = dict.fromkeys(copy.id for copy in copies if copy.id is not None)
+    contents = dict.fromkeys(copy.page_content for copy in copies)
+    for name, values in (("Document.id", ids), ("Document.page_content", contents)):
+        if len(values) > 1:
+            add_conflict(conflicts, name, values)
 
 
 def _is_conflicts(value: object) -> bool:
     return is_dict(value) and all(
-        isinstance(path, str) and isinstance(values, list) for path, values in value.items()
+        issubclass(type(path), str) and is_list(values) for path, values in value.items()
     )

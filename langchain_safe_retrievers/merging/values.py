@@ -73,30 +73,23 @@ def _same_types(a: Any, b: Any) -> bool:
     if kind is not type(b):
         return False
     if kind is dict:
-        return _same_types_in_dicts(a, b)
-    if kind is list or kind is tuple:
-        for x, y in zip(a, b, strict=True):
-            if type(x) is not str and x is not y and not _same_types(x, y):
+        for key, value in a.items():
+            other = b[key]
+            if type(key) is not str:
+                return False
+            if type(value) is str is type(other) or value is other:  # most values are strings
+                continue
+            if not _same_types(value, other):
                 return False
         return True
-    return kind in SCALARS
-
-
-def _same_types_in_dicts(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
-    for key, value in a.items():
-        kind = type(value)
-        if type(key) is not str:
-            return False
-        if kind is str:  # equal to strings alone, and most values are strings
-            continue
-        other = b[key]
-        if value is other:
-            continue
-        if kind is not type(other):
-            return False
-        if kind not in SCALARS and not _same_types(value, other):
-            return False
-    return True
+    if kind is list or kind is tuple:
+        for value, other in zip(a, b, strict=True):
+            if type(value) is str is type(other) or value is other:
+                continue
+            if not _same_types(value, other):
+                return False
+        return True
+    return kind in SCALARS or family(a) is None
 
 
 def _same_step_by_step(a: Any, b: Any) -> bool:
@@ -207,6 +200,22 @@ def is_dict(value: object) -> TypeGuard[dict[Any, Any]]:
         (True, False)
     """
     return issubclass(type(value), dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Tell whether `value` is a list, without asking the value itself what it is.
+
+    Args:
+        value: Any value.
+
+    Returns:
+        Whether its type is list or a subclass.
+
+    Example:
+        >>> is_list([]), is_list(())
+        (True, False)
+    """
+    return issubclass(type(value), list)
 
 
 def _same_leaves(a: Any, b: Any) -> bool:

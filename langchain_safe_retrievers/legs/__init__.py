@@ -1,0 +1,1 @@
+"""Asking legs: side by side, with the whole config, deadlines and a failure policy."""

@@ -1,0 +1,94 @@
+"""Which named arguments of `invoke` a leg takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Protocol, runtime_checkable
+
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import (
+    RunnableLambda,
+    RunnableSequence,
+    RunnableWithFallbacks,
+)
+from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.runnables.configurable import DynamicRunnable
+
+# What core's own `invoke` reads; they reach a leg only if it names them.
+_CORE = frozenset({"tags", "metadata", "verbose", "run_id", "run_name"})
+_NOT_ARGUMENTS = frozenset({"run_manager", "config"})
+
+
+@runtime_checkable
+class TakesArguments(Protocol):
+    """A leg that says itself which arguments it takes."""
+
+    def takes_argument(self, name: str) -> bool:
+        """Tell whether `invoke` does something with the argument."""
+
+
+def takes(leg: Any, name: str) -> bool:
+    """Tell whether a leg does something with a named argument of `invoke`.
+
+    A retriever takes what its `_get_relevant_documents` declares (everything, if that has
+    `**kwargs`), a function what it declares; `bind`, `with_config`, `with_retry`,
+    `with_fallbacks` and `configurable_fields` take what is inside; a sequence what its first
+    step takes.
+
+    Args:
+        leg: Any `RetrieverLike`.
+        name: The argument's name.
+
+    Returns:
+        Whether to pass it on.
+
+    Example:
+        >>> takes(RunnableLambda(lambda query, k=4: []), "k"), takes(RunnableLambda(lambda query: []), "k")
+        (True, False)
+    """
+    if isinstance(leg, TakesArguments):
+        return leg.takes_argument(name)
+    inner = _inside(leg)
+    if inner:
+        return all(takes(part, name) for part in inner)
+    if isinstance(leg, BaseRetriever):
+        names, anything = _declared(type(leg)._get_relevant_documents)  # noqa: SLF001 - core's extension point
+    elif isinstance(leg, RunnableLambda):
+        names, anything = _declared(leg.func if hasattr(leg, "func") else leg.afunc)
+    else:  # every Runnable's `invoke` has `**kwargs`; most do nothing with them
+        names, anything = _declared(type(leg).invoke)[0], False
+    return name in names or (anything and name not in _CORE)
+
+
+def _inside(leg: Any) -> tuple[Any, ...]:
+    if isinstance(leg, RunnableBindingBase):
+        return (leg.bound,)
+    if isinstance(leg, RunnableWithFallbacks):
+        return (leg.runnable, *leg.fallbacks)
+    if isinstance(leg, DynamicRunnable):
+        return (leg.default,)
+    if isinstance(leg, RunnableSequence):
+        return (leg.first,)
+    return ()
+
+
+def _declared(function: Callable[..., Any]) -> tuple[frozenset[str], bool]:
+    """Return the names that a function takes beside its input, and whether it takes any other."""
+    try:
+        return _read_signature(function)
+    except TypeError:  # a callable that cannot be hashed is not remembered
+        return _read_signature.__wrapped__(function)
+
+
+@lru_cache(maxsize=1024)
+def _read_signature(function: Callable[..., Any]) -> tuple[frozenset[str], bool]:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:  # a builtin that does not tell
+        return frozenset(), False
+    if parameters and parameters[0].name == "self":
+        del parameters[0]
+    named = {p.name for p in parameters[1:] if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    return frozenset(named - _NOT_ARGUMENTS), any(p.kind is p.VAR_KEYWORD for p in parameters)

@@ -1,0 +1,229 @@
+"""Ask legs side by side, and settle what becomes of those that fail."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import patch_config
+
+from langchain_safe_retrievers.errors import AllLegsFailedError, LegTimeoutError
+from langchain_safe_retrievers.fusion.fuser import RankedList
+from langchain_safe_retrievers.legs.answers import read_answer
+from langchain_safe_retrievers.legs.open_runs import OpenRuns
+from langchain_safe_retrievers.legs.outcome import Limits, Outcome
+from langchain_safe_retrievers.legs.tasks import run_in_tasks
+from langchain_safe_retrievers.legs.threads import MAX_ABANDONED, abandoned_threads, run_in_threads
+from langchain_safe_retrievers.report import LegReport
+from langchain_safe_retrievers.retrieval import Retrieval
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class FailurePolicy:
+    """What becomes of an answer when legs fail.
+
+    Args:
+        on_error: "raise" (the first failed leg's own error; the others are cancelled) or
+            "skip" (go on without it, leaving a warning, an error event and a report).
+        timeout: Seconds after which a leg has failed, or None.
+        required: Names of the legs whose failure is raised even if others are skipped.
+    """
+
+    on_error: Literal["raise", "skip"] = "raise"
+    timeout: float | None = None
+    required: Collection[str] = ()
+
+
+@dataclass(eq=False)
+class Ask:
+    """One question to one leg.
+
+    Args:
+        name: The leg's name, for reports and errors.
+        tag: The tag of its run.
+        leg: Any `RetrieverLike`.
+        query: What to ask.
+        arguments: Named arguments for its `invoke`.
+    """
+
+    name: str
+    tag: str
+    leg: Runnable[str, Any]
+    query: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    runs: OpenRuns = field(default_factory=OpenRuns)
+    handlers: list[Any] = field(default_factory=list)
+
+    def config(self, config: RunnableConfig | None, run_manager: Any) -> RunnableConfig:
+        """Return the leg's config: the caller's whole config, below the retriever's run."""
+        child = run_manager.get_child(tag=self.tag) if run_manager is not None else None
+        if child is not None and child.handlers:
+            child.add_handler(self.runs, inherit=True)
+            self.handlers = child.handlers
+        return patch_config(config, callbacks=child)
+
+    def ask(self, config: RunnableConfig) -> RankedList:
+        """Ask and read the answer."""
+        return read_answer(self.leg.invoke(self.query, config, **self.arguments), self.name, self.query)
+
+    async def aask(self, config: RunnableConfig) -> RankedList:
+        """Ask and read the answer, without blocking the loop."""
+        return read_answer(
+            await self.leg.ainvoke(self.query, config, **self.arguments), self.name, self.query
+        )
+
+
+def ask_legs(
+    asks: Sequence[Ask],
+    policy: FailurePolicy,
+    retrieval: Retrieval,
+    config: RunnableConfig | None,
+    run_manager: CallbackManagerForRetrieverRun | None,
+) -> list[RankedList]:
+    """Ask legs side by side in threads.
+
+    Args:
+        asks: What to ask whom.
+        policy: What becomes of the answer when legs fail.
+        retrieval: Takes the legs' reports.
+        config: The config that the legs get.
+        run_manager: The retriever's run.
+
+    Returns:
+        One list for each ask, in their order; empty for a leg that was skipped.
+
+    Raises:
+        AllLegsFailedError: Every leg failed, and failing legs are to be skipped.
+        Exception: A leg's own error, if it is not to be skipped.
+    """
+    limits = _limits(policy, config)
+    jobs = [_job(ask, ask.config(config, run_manager), policy) for ask in asks]
+    outcomes: list[Outcome] | None = None
+    try:
+        outcomes = run_in_threads(jobs, limits, [id(ask.leg) for ask in asks])
+    finally:
+        for ask, error in _unclosed(asks, outcomes, policy):
+            ask.runs.close(ask.handlers, error)
+    return _settle(asks, outcomes, policy, retrieval)
+
+
+async def aask_legs(
+    asks: Sequence[Ask],
+    policy: FailurePolicy,
+    retrieval: Retrieval,
+    config: RunnableConfig | None,
+    run_manager: AsyncCallbackManagerForRetrieverRun | None,
+) -> list[RankedList]:
+    """Ask legs side by side in tasks; as `ask_legs`.
+
+    Args:
+        asks: What to ask whom.
+        policy: What becomes of the answer when legs fail.
+        retrieval: Takes the legs' reports.
+        config: The config that the legs get.
+        run_manager: The retriever's run.
+
+    Returns:
+        One list for each ask, in their order; empty for a leg that was skipped.
+
+    Raises:
+        AllLegsFailedError: Every leg failed, and failing legs are to be skipped.
+        Exception: A leg's own error, if it is not to be skipped.
+    """
+    limits = _limits(policy, config)
+    jobs = [_ajob(ask, ask.config(config, run_manager)) for ask in asks]
+    outcomes: list[Outcome] | None = None
+    try:
+        outcomes = await run_in_tasks(jobs, limits)
+    finally:
+        for ask, error in _unclosed(asks, outcomes, policy):
+            await ask.runs.aclose(ask.handlers, error)
+    return _settle(asks, outcomes, policy, retrieval)
+
+
+def _limits(policy: FailurePolicy, config: RunnableConfig | None) -> Limits:
+    workers = (config or {}).get("max_concurrency")
+    stop = policy.on_error == "raise"
+    return Limits(workers=workers and max(workers, 1), timeout=policy.timeout, stop_on_error=stop)
+
+
+def _job(ask: Ask, config: RunnableConfig, policy: FailurePolicy) -> Callable[[], RankedList]:
+    def job() -> RankedList:
+        return ask.ask(config)
+
+    def refuse() -> RankedList:
+        msg = f"leg {ask.name!r} was not asked: {MAX_ABANDONED} threads still hang in it"
+        raise LegTimeoutError(msg)
+
+    crowded = policy.timeout is not None and abandoned_threads(id(ask.leg)) >= MAX_ABANDONED
+    return refuse if crowded else job
+
+
+def _ajob(ask: Ask, config: RunnableConfig) -> Callable[[], Any]:
+    return lambda: ask.aask(config)
+
+
+def _unclosed(
+    asks: Sequence[Ask], outcomes: Sequence[Outcome] | None, policy: FailurePolicy
+) -> list[tuple[Ask, BaseException]]:
+    """Return the asks whose runs are still open, and why they ended."""
+    late = [outcome.status == "timed out" for outcome in outcomes] if outcomes else [False] * len(asks)
+    return [
+        (ask, _late_error(ask, policy) if is_late else _Cancelled("another leg failed, or the call was cancelled"))
+        for ask, is_late in zip(asks, late, strict=True)
+        if ask.runs.open
+    ]
+
+
+class _Cancelled(Exception):  # noqa: N818 - tells handlers why a run ended; nobody raises it
+    """A run that was cancelled."""
+
+
+def _late_error(ask: Ask, policy: FailurePolicy) -> LegTimeoutError:
+    return LegTimeoutError(f"leg {ask.name!r} did not answer within leg_timeout={policy.timeout} s")
+
+
+def _settle(
+    asks: Sequence[Ask], outcomes: Sequence[Outcome], policy: FailurePolicy, retrieval: Retrieval
+) -> list[RankedList]:
+    """Report every outcome; raise what is not to be skipped; return the lists."""
+    errors = [
+        _late_error(ask, policy) if outcome.status == "timed out" else outcome.error
+        for ask, outcome in zip(asks, outcomes, strict=True)
+    ]
+    for ask, outcome, error in zip(asks, outcomes, errors, strict=True):
+        retrieval.legs.append(_leg_report(ask, outcome, error))
+    failed = [(ask, error) for ask, error in zip(asks, errors, strict=True) if error is not None]
+    retrieval.degraded = retrieval.degraded or bool(failed)
+    for ask, error in failed:
+        if policy.on_error == "raise" or ask.name in policy.required:
+            _add_note(error, f"raised by leg {ask.name!r}")
+            raise error
+    if failed and len(failed) == len(asks):
+        msg = f"every leg failed: {', '.join(ask.name for ask, _ in failed)}"
+        raise AllLegsFailedError(msg, [error for _, error in failed if isinstance(error, Exception)])
+    for ask, error in failed:
+        logger.warning("leg %r failed and was skipped: %s: %.200s", ask.name, type(error).__name__, error)
+    return [
+        outcome.value if outcome.status == "ok" else RankedList(leg=ask.name, query=ask.query)
+        for ask, outcome in zip(asks, outcomes, strict=True)
+    ]
+
+
+def _leg_report(ask: Ask, outcome: Outcome, error: BaseException | None) -> LegReport:
+    hits = len(outcome.value) if outcome.status == "ok" else 0
+    text = None if error is None else f"{type(error).__name__}: {error}"
+    return LegReport(ask.name, ask.query, outcome.status, hits, outcome.seconds, text)
+
+
+def _add_note(error: BaseException, note: str) -> None:
+    """Add a note once, also to an error object that a leg raises again and again."""
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)

@@ -1,0 +1,162 @@
+"""Run jobs side by side in threads; each gives one outcome, in the jobs' order."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import Any
+
+from langchain_safe_retrievers.legs.outcome import Limits, Outcome, passes_through
+
+MAX_ABANDONED = 16
+"""How many threads one leg may leave hanging; after that it is not asked, and fails at once."""
+
+_abandoned: Counter[Hashable] = Counter()
+_abandoned_lock = threading.Lock()
+
+
+def abandoned_threads(owner: Hashable | None = None) -> int:
+    """Return how many threads still run a job that nobody waits for any more.
+
+    Args:
+        owner: Whose threads, as given to `run_in_threads`; None for all.
+
+    Returns:
+        The number of threads.
+    """
+    with _abandoned_lock:
+        return _abandoned.total() if owner is None else _abandoned[owner]
+
+
+def run_in_threads(
+    jobs: Sequence[Callable[[], Any]], limits: Limits, owners: Sequence[Hashable]
+) -> list[Outcome]:
+    """Run jobs in threads, each in its own copy of the context; works inside a running loop.
+
+    The calling thread does its share, so nested calls cannot starve each other, and instant
+    jobs cost little. With a timeout it only waits: a job that hangs is abandoned in its
+    daemon thread, which is counted under its owner until it ends.
+
+    Args:
+        jobs: What to run.
+        limits: How.
+        owners: Who is to blame for each job's thread.
+
+    Returns:
+        One outcome for each job.
+
+    Raises:
+        BaseException: What a job raised that is no `Exception` (KeyboardInterrupt …).
+
+    Example:
+        >>> [outcome.value for outcome in run_in_threads([lambda: 1, lambda: 2], Limits(), "ab")]
+        [1, 2]
+    """
+    return _Call(jobs, limits, owners).run()
+
+
+class _Call:
+    """One call of `run_in_threads`: what is still to do, runs, and has ended."""
+
+    def __init__(
+        self, jobs: Sequence[Callable[[], Any]], limits: Limits, owners: Sequence[Hashable]
+    ) -> None:
+        self.limits = limits
+        self.owners = owners
+        self.count = len(jobs)
+        self.lock = threading.Lock()
+        self.todo = deque((i, contextvars.copy_context(), job) for i, job in enumerate(jobs))
+        self.running: dict[int, float] = {}  # when each job started
+        self.given_up: set[int] = set()
+        self.ended: SimpleQueue[tuple[int, Outcome]] = SimpleQueue()
+        self.outcomes: dict[int, Outcome] = {}
+
+    def run(self) -> list[Outcome]:
+        try:
+            workers = min(self.count, self.limits.workers or self.count)
+            if self.limits.timeout is None:
+                self.start_workers(workers - 1)
+                self.work()
+            else:
+                self.start_workers(workers)
+            while len(self.outcomes) < self.count and not self.stopped():
+                self.collect()
+        finally:
+            self.todo.clear()
+            self.give_up(self.running.copy())
+        return [self.outcomes.get(i, Outcome("cancelled")) for i in range(self.count)]
+
+    def start_workers(self, number: int) -> None:
+        for _ in range(number):
+            try:
+                threading.Thread(target=self.work, name="safe-retriever-leg", daemon=True).start()
+            except RuntimeError:  # no more threads to be had: those there are do it all
+                if self.limits.timeout is not None and not self.running:
+                    raise
+
+    def work(self) -> None:
+        """Take jobs until none is left; every worker does this, and the calling thread."""
+        while True:
+            with self.lock:
+                if not self.todo:
+                    return
+                index, context, job = self.todo.popleft()
+                self.running[index] = monotonic()
+            outcome = context.run(_attempt, job)
+            with self.lock:
+                del self.running[index]
+                if index in self.given_up:
+                    break
+                if outcome.error is not None and (self.limits.stop_on_error or passes_through(outcome.error)):
+                    self.todo.clear()
+                self.ended.put((index, outcome))
+        with _abandoned_lock:
+            _abandoned.subtract([self.owners[index]])
+
+    def collect(self) -> None:
+        """Wait for the next job to end, or for the first deadline."""
+        try:
+            index, outcome = self.ended.get(timeout=self.until_deadline())
+        except Empty:
+            self.give_up_late_jobs()
+            return
+        self.outcomes[index] = outcome
+        if passes_through(outcome.error):
+            raise outcome.error  # type: ignore[misc]
+
+    def stopped(self) -> bool:
+        failed = any(outcome.status != "ok" for outcome in self.outcomes.values())
+        return self.limits.stop_on_error and failed and self.ended.empty()
+
+    def until_deadline(self) -> float | None:
+        if self.limits.timeout is None:
+            return None
+        first = min(self.running.copy().values(), default=monotonic())
+        return max(first + self.limits.timeout - monotonic(), 0.0)
+
+    def give_up_late_jobs(self) -> None:
+        now, timeout = monotonic(), self.limits.timeout or 0.0
+        late = {i: start for i, start in self.running.copy().items() if now - start >= timeout}
+        for index in self.give_up(late):
+            self.outcomes[index] = Outcome("timed out", seconds=now - late[index])
+            self.start_workers(1 if self.todo else 0)
+
+    def give_up(self, indexes: Iterable[int]) -> list[int]:
+        """Wait no longer for these jobs; return those that really still run."""
+        with self.lock, _abandoned_lock:
+            hanging = [i for i in indexes if i in self.running and i not in self.given_up]
+            self.given_up.update(hanging)
+            _abandoned.update(self.owners[index] for index in hanging)
+        return hanging
+
+
+def _attempt(job: Callable[[], Any]) -> Outcome:
+    start = monotonic()
+    try:
+        return Outcome("ok", value=job(), seconds=monotonic() - start)
+    except BaseException as error:  # noqa: BLE001 - the calling thread raises it
+        return Outcome("failed", error=error, seconds=monotonic() - start)

@@ -1,0 +1,159 @@
+"""What one retrieval did, as data: legs, queries, conflicts, notes and times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from langchain_safe_retrievers.merging.conflicts import Conflicts, describe_conflicts
+
+EVENT = "retrieval_report"
+"""Name of the custom event that carries `RetrievalReport.to_dict()`."""
+
+LegStatus = Literal["ok", "failed", "timed out", "cancelled", "skipped"]
+
+
+@dataclass(frozen=True)
+class LegReport:
+    """What one leg did with one query.
+
+    Args:
+        leg: The leg's name.
+        query: What it was asked.
+        status: "ok", "failed", "timed out", "cancelled" (another leg's failure ended it), or
+            "skipped" (its weight is 0, so it was not asked).
+        hits: How many documents it returned, before any filter was held.
+        seconds: How long it took.
+        error: What went wrong, or None.
+    """
+
+    leg: str
+    query: str
+    status: LegStatus
+    hits: int = 0
+    seconds: float = 0.0
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class RetrievalReport:
+    """What one retrieval did.
+
+    Args:
+        retriever: The retriever's name.
+        query: What the user asked.
+        queries: What was asked of the legs.
+        legs: What each leg did, in legs' order.
+        documents: How many documents were returned.
+        filtered: How many hits did not match the filter and were removed.
+        conflicts: Rank of a returned document (from 1) to what folding its copies displaced.
+        notes: Sentences on what went otherwise than asked for.
+        degraded: Whether the answer may be worse than asked for: a leg or the query writer failed.
+        seconds: How long it took.
+        error: What the retrieval raised, or None.
+
+    Example:
+        >>> report = RetrievalReport("hybrid", "q", legs=(LegReport("vector", "q", "ok", hits=3),), documents=3)
+        >>> print(report)
+        hybrid: 3 documents in 0.0 ms
+          vector: ok, 3 hits in 0.0 ms
+    """
+
+    retriever: str
+    query: str
+    queries: tuple[str, ...] = ()
+    legs: tuple[LegReport, ...] = ()
+    documents: int = 0
+    filtered: int = 0
+    conflicts: Mapping[int, Conflicts] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    degraded: bool = False
+    seconds: float = 0.0
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-native values; what JSON has no form for becomes its `repr`.
+
+        Returns:
+            A new dict of strings, numbers, bools, None, lists and dicts with string keys.
+        """
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        fields["legs"] = [vars(leg) for leg in self.legs]
+        return _json_native(fields)  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        """Return a readable block: a line for the whole, for each leg, note and conflict."""
+        state = f"error {self.error}" if self.error else f"{self.documents} documents"
+        head = f"{self.retriever}: {'DEGRADED, ' if self.degraded else ''}{state} in {_ms(self.seconds)}"
+        lines = [_leg_line(leg, of_many=len(self.queries) > 1) for leg in self.legs]
+        if self.filtered:
+            lines.append(f"filter removed {self.filtered} hits")
+        lines.extend(self.notes)
+        for rank, conflicts in self.conflicts.items():
+            lines.extend(f"conflict at rank {rank}: {line}" for line in describe_conflicts(conflicts).split("\n"))
+        return "\n  ".join([head, *lines])
+
+
+def _leg_line(leg: LegReport, *, of_many: bool) -> str:
+    asked = f" {leg.query!r}" if of_many else ""
+    result = leg.error or f"{leg.hits} hits"
+    return f"{leg.leg}{asked}: {leg.status}, {result} in {_ms(leg.seconds)}"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"
+
+
+def _json_native(value: Any, levels: int = 32) -> Any:
+    if value is None or type(value) in (str, int, bool):
+        return value
+    if levels and isinstance(value, Mapping):
+        return {str(key): _json_native(item, levels - 1) for key, item in value.items()}
+    if levels and isinstance(value, (list, tuple)):
+        return [_json_native(item, levels - 1) for item in value]
+    if type(value) is float and abs(value) < float("inf"):
+        return value
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001 - the value's own `__repr__` failed
+        return object.__repr__(value)
+
+
+_collectors: ContextVar[tuple[list[RetrievalReport], ...]] = ContextVar("report_collectors", default=())
+
+
+@contextmanager
+def collect_reports() -> Iterator[list[RetrievalReport]]:
+    """Collect the report of every retrieval inside, in any chain, thread or task it starts.
+
+    Yields:
+        A list that fills as retrievals end, the innermost of nested ones first.
+
+    Example:
+        >>> from langchain_safe_retrievers import SafeEnsembleRetriever
+        >>> from langchain_core.runnables import RunnableLambda
+        >>> leg = RunnableLambda(lambda query: ["text"])
+        >>> with collect_reports() as reports:
+        ...     _ = SafeEnsembleRetriever(retrievers=[leg]).invoke("question")
+        >>> reports[0].documents, reports[0].degraded
+        (1, False)
+    """
+    reports: list[RetrievalReport] = []
+    token = _collectors.set((*_collectors.get(), reports))
+    try:
+        yield reports
+    finally:
+        _collectors.reset(token)
+
+
+def deliver(report: RetrievalReport) -> None:
+    """Hand a report to everyone who collects in this context.
+
+    Args:
+        report: The report.
+    """
+    for reports in _collectors.get():
+        reports.append(report)

@@ -1,0 +1,196 @@
+"""One retrieval in progress: what was asked for, and what is to be reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableConfig
+
+from langchain_safe_retrievers.errors import ConfigurationError
+from langchain_safe_retrievers.filters import compile_filter
+from langchain_safe_retrievers.fusion.fuser import RankedList
+from langchain_safe_retrievers.merging.fold import Merged
+from langchain_safe_retrievers.report import LegReport, RetrievalReport
+
+_FETCH_AT_LEAST = 50  # see benchmarks/fetch_depth.py
+_FETCH_FACTOR = 4
+
+
+@dataclass(eq=False)
+class Retrieval:
+    """One call of a retriever, from `invoke` to its report.
+
+    Args:
+        owner: The retriever.
+        config: The config that the legs get.
+        given: The named arguments that `invoke` was given.
+        k: How many documents to return, or None for all.
+        fetch_k: How many documents to ask of each leg, or None to derive it from `k`.
+        arguments: The named arguments for the legs, `filter` among them.
+        matches: Whether a document passes the filter; None if there is none to hold.
+    """
+
+    owner: object
+    config: RunnableConfig | None = None
+    given: dict[str, Any] = field(default_factory=dict)
+
+    k: int | None = None
+    fetch_k: int | None = None
+    arguments: dict[str, Any] = field(default_factory=dict)
+    matches: Callable[[Document], bool] | None = None
+
+    queries: list[str] = field(default_factory=list)
+    legs: list[LegReport] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    merged: Merged | None = None
+    filtered: int = 0
+    degraded: bool = False
+    started: float = field(default_factory=monotonic)
+
+    def ask_for(self, k: int | None, fetch_k: int | None, arguments: dict[str, Any]) -> None:
+        """Say what is wanted.
+
+        Args:
+            k: How many documents, at least 1, or None for all.
+            fetch_k: How many to ask of each leg, or None.
+            arguments: The named arguments for the legs.
+
+        Raises:
+            ConfigurationError: `k` is no whole number of at least 1.
+            FilterError: The filter cannot be read.
+        """
+        if k is not None and (not isinstance(k, int) or isinstance(k, bool) or k < 1):
+            msg = f"k is {k!r}; expected a whole number of at least 1, or None for all documents"
+            raise ConfigurationError(msg)
+        self.k, self.fetch_k, self.arguments = k, fetch_k, arguments
+        wanted = arguments.get("filter")
+        self.matches = compile_filter(wanted)
+        if wanted and self.matches is None:
+            self.note(f"the filter is a store's own ({type(wanted).__name__}): only the legs hold it")
+
+    @property
+    def depth(self) -> int | None:
+        """How many documents each leg that can be told is asked for; None if no `k` was given."""
+        if self.k is None or self.fetch_k is not None:
+            return self.fetch_k
+        return max(_FETCH_AT_LEAST, _FETCH_FACTOR * self.k)
+
+    def hold_filter(self, found: RankedList) -> RankedList:
+        """Return the list without the documents that do not match the filter.
+
+        Args:
+            found: A leg's list.
+
+        Returns:
+            The same list, or a shorter one.
+        """
+        if self.matches is None:
+            return found
+        kept = [i for i, document in enumerate(found) if self.matches(document)]
+        self.filtered += len(found) - len(kept)
+        if len(kept) == len(found):
+            return found
+        scores = None if found.scores is None else [found.scores[i] for i in kept]
+        return RankedList([found[i] for i in kept], leg=found.leg, query=found.query, scores=scores)
+
+    def note(self, text: str, *, degraded: bool = False) -> None:
+        """Add a sentence to the report.
+
+        Args:
+            text: The sentence.
+            degraded: Whether the answer may be worse for it.
+        """
+        self.notes.append(text)
+        self.degraded = self.degraded or degraded
+
+    def record(self, merged: Merged) -> list[Document]:
+        """Remember what the engine said for the report, and return its documents.
+
+        Args:
+            merged: What the engine returned.
+
+        Returns:
+            The documents.
+        """
+        self.merged = merged
+        if merged.legs_without_scores:
+            self.note(f"fused by rank for want of scores: {', '.join(merged.legs_without_scores)}")
+        return merged.documents
+
+    def finish(self, documents: Sequence[Document]) -> list[Document]:
+        """Hold filter and `k` once more, whatever a subclass did on the way.
+
+        Args:
+            documents: What the retriever is about to return.
+
+        Returns:
+            What it may return.
+        """
+        if self.matches is not None:
+            documents = [document for document in documents if self.matches(document)]
+        return list(documents[: self.k]) if self.k is not None else documents  # type: ignore[return-value]
+
+    def report(self, name: str, query: str, documents: int, error: BaseException | None) -> RetrievalReport:
+        """Return the report of this retrieval.
+
+        Args:
+            name: The retriever's name.
+            query: What the user asked.
+            documents: How many documents were returned.
+            error: What was raised, or None.
+
+        Returns:
+            The report.
+        """
+        return RetrievalReport(
+            retriever=name,
+            query=query,
+            queries=tuple(self.queries or [query]),
+            legs=tuple(self.legs),
+            documents=documents,
+            filtered=self.filtered,
+            conflicts=self.merged.conflicts if self.merged else {},
+            notes=tuple(self.notes),
+            degraded=self.degraded,
+            seconds=monotonic() - self.started,
+            error=None if error is None else f"{type(error).__name__}: {error}",
+        )
+
+
+_current: ContextVar[Retrieval | None] = ContextVar("current_retrieval", default=None)
+
+
+def current_retrieval(owner: object) -> Retrieval | None:
+    """Return the retrieval that `owner` is in the middle of, in this context.
+
+    Args:
+        owner: A retriever.
+
+    Returns:
+        The retrieval, or None if its methods were called from outside.
+    """
+    retrieval = _current.get()
+    return retrieval if retrieval is not None and retrieval.owner is owner else None
+
+
+@contextmanager
+def in_progress(retrieval: Retrieval) -> Iterator[Retrieval]:
+    """Make a retrieval the current one.
+
+    Args:
+        retrieval: The retrieval.
+
+    Yields:
+        The retrieval.
+    """
+    token = _current.set(retrieval)
+    try:
+        yield retrieval
+    finally:
+        _current.reset(token)

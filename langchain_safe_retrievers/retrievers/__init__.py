@@ -1,0 +1,1 @@
+"""The retrievers: thin `BaseRetriever` subclasses over one pipeline."""
