@@ -35,7 +35,7 @@ def read_answer(answer: Any, leg: str, query: str = "") -> RankedList:
         >>> read_answer(["a", (Document(page_content="b"), 0.5)], leg="vector").scores
         [None, 0.5]
     """
-    if type(answer) is list and all(isinstance(item, Document) for item in answer):
+    if type(answer) is list and set(map(type, answer)) == {Document}:  # nearly always
         return RankedList(answer, leg=leg, query=query)
     documents, scores = [], []
     for position, item in enumerate(_items(answer, leg), start=1):

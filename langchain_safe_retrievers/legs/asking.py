@@ -174,6 +174,8 @@ def _unclosed(
     asks: Sequence[Ask], outcomes: Sequence[Outcome] | None, policy: FailurePolicy
 ) -> list[tuple[Ask, BaseException]]:
     """Return the asks whose runs are still open, and why they ended."""
+    if not any(ask.runs.open for ask in asks):
+        return []
     late = [outcome.status == "timed out" for outcome in outcomes] if outcomes else [False] * len(asks)
     return [
         (ask, _late_error(ask, policy) if is_late else _Cancelled("another leg failed, or the call was cancelled"))
@@ -194,27 +196,33 @@ def _settle(
     asks: Sequence[Ask], outcomes: Sequence[Outcome], policy: FailurePolicy, retrieval: Retrieval
 ) -> list[RankedList]:
     """Report every outcome; raise what is not to be skipped; return the lists."""
-    errors = [
-        _late_error(ask, policy) if outcome.status == "timed out" else outcome.error
-        for ask, outcome in zip(asks, outcomes, strict=True)
-    ]
-    for ask, outcome, error in zip(asks, outcomes, errors, strict=True):
+    failed = []
+    for ask, outcome in zip(asks, outcomes, strict=True):
+        error = _late_error(ask, policy) if outcome.status == "timed out" else outcome.error
         retrieval.legs.append(_leg_report(ask, outcome, error))
-    failed = [(ask, error) for ask, error in zip(asks, errors, strict=True) if error is not None]
-    retrieval.degraded = retrieval.degraded or bool(failed)
-    for ask, error in failed:
-        if policy.on_error == "raise" or ask.name in policy.required:
-            _add_note(error, f"raised by leg {ask.name!r}")
-            raise error
-    if failed and len(failed) == len(asks):
-        msg = f"every leg failed: {', '.join(ask.name for ask, _ in failed)}"
-        raise AllLegsFailedError(msg, [error for _, error in failed if isinstance(error, Exception)])
-    for ask, error in failed:
-        logger.warning("leg %r failed and was skipped: %s: %.200s", ask.name, type(error).__name__, error)
+        if error is not None:
+            failed.append((ask, error))
+    if failed:
+        retrieval.degraded = True
+        _raise_or_warn(asks, failed, policy)
     return [
         outcome.value if outcome.status == "ok" else RankedList(leg=ask.name, query=ask.query)
         for ask, outcome in zip(asks, outcomes, strict=True)
     ]
+
+
+def _raise_or_warn(
+    asks: Sequence[Ask], failed: Sequence[tuple[Ask, BaseException]], policy: FailurePolicy
+) -> None:
+    for ask, error in failed:
+        if policy.on_error == "raise" or ask.name in policy.required:
+            _add_note(error, f"raised by leg {ask.name!r}")
+            raise error
+    if len(failed) == len(asks):
+        msg = f"every leg failed: {', '.join(ask.name for ask, _ in failed)}"
+        raise AllLegsFailedError(msg, [error for _, error in failed if isinstance(error, Exception)])
+    for ask, error in failed:
+        logger.warning("leg %r failed and was skipped: %s: %.200s", ask.name, type(error).__name__, error)
 
 
 def _leg_report(ask: Ask, outcome: Outcome, error: BaseException | None) -> LegReport:

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 from langchain_safe_retrievers.legs.outcome import Limits, Outcome, passes_through
+from langchain_safe_retrievers.legs.workers import start_in_thread
 
 MAX_ABANDONED = 16
 """How many threads one leg may leave hanging; after that it is not asked, and fails at once."""
@@ -93,7 +94,7 @@ class _Call:
     def start_workers(self, number: int) -> None:
         for _ in range(number):
             try:
-                threading.Thread(target=self.work, name="safe-retriever-leg", daemon=True).start()
+                start_in_thread(self.work)
             except RuntimeError:  # no more threads to be had: those there are do it all
                 if self.limits.timeout is not None and not self.running:
                     raise

@@ -106,18 +106,23 @@ class Engine:
         found = group(
             lists, weights, identity=self.identity, fuser=self.fuser, score_key=self.score_key
         )
-        order = sorted(found.scores, key=found.scores.__getitem__, reverse=True)[:k]
+        order = sorted(found.first, key=found.scores.__getitem__, reverse=True)[:k]
         if first_seen:
-            kept = set(order)
-            order = [key for key in found.scores if key in kept]
+            order.sort()
         provenance = self._provenance(found)
         merged = Merged([], {}, tuple(leg.name for leg in found.legs if leg.lacks_scores))
-        for rank, key in enumerate(order, start=1):
-            document = found.documents[found.first[key]]
-            if self._adds or key in found.copies:
-                document, conflicts = self._fold(found, key, provenance)
+        for place in order:
+            document = found.documents[place]
+            if self._adds or place in found.copies:
+                places = found.copies.get(place) or [place]
+                copies = [found.documents[place] for place in places]
+                metadata, conflicts = self._fold(copies, [found.weights[place] for place in places])
                 if conflicts:
-                    merged.conflicts[rank] = conflicts
+                    merged.conflicts[len(merged.documents) + 1] = conflicts
+                if self._adds:
+                    metadata = self._with_extras(metadata, [provenance[place] for place in places], found.scores[place])
+                if metadata is not document.metadata:
+                    document = _replaced(document, metadata, _known_id(copies))
             merged.documents.append(document)
         return merged
 
@@ -125,36 +130,35 @@ class Engine:
         """Return what provenance tells of each place; nothing if nobody asked."""
         key = self.provenance_key
         if key is None:
-            return []
+            return [{}] * len(found.documents)
         return [entry for leg in found.legs for entry in leg.provenance(key, self.score_key)]
 
-    def _fold(
-        self, found: Grouped, key: Hashable, provenance: Sequence[Metadata]
-    ) -> tuple[Document, Conflicts]:
-        """Turn the copies of one document into one."""
-        places = found.copies.get(key) or [found.first[key]]
-        copies = [found.documents[place] for place in places]
-        first = copies[0]
-        if self._agree(copies):
-            if not self._adds:
-                return first, {}
-            metadata, conflicts = dict(first.metadata), {}
-        else:
-            metadata, conflicts = self._merge_metadata(copies, [found.weights[place] for place in places])
-            if conflicts and self.conflicts_key is not None:
-                metadata[self.conflicts_key] = conflicts
+    def _with_extras(self, metadata: Metadata, provenance: list[Metadata], score: float) -> Metadata:
+        """Return the metadata with provenance and fused score added."""
+        extras: Metadata = {}
         if self.provenance_key is not None:
-            metadata[self.provenance_key] = [provenance[place] for place in places]
+            extras[self.provenance_key] = provenance
         if self.fused_score_key is not None:
-            metadata[self.fused_score_key] = found.scores[key]
-        return _replaced(first, metadata, _known_id(copies)), conflicts
+            extras[self.fused_score_key] = score
+        return {**metadata, **extras}
+
+    def _fold(
+        self, copies: Sequence[Document], weights: Sequence[float]
+    ) -> tuple[Metadata, Conflicts]:
+        """Turn the metadata of a document's copies into one; the first copy's own if nothing changes."""
+        if self._agree(copies):
+            return copies[0].metadata, {}
+        metadata, conflicts = self._merge_metadata(copies, weights)
+        if conflicts and self.conflicts_key is not None:
+            metadata[self.conflicts_key] = conflicts
+        return metadata, conflicts
 
     def _agree(self, copies: Sequence[Document]) -> bool:
         """Tell quickly whether the first copy is what all become; False if in doubt."""
         first = copies[0]
         if self._always and len(copies) > 1:
             return False
-        if self._adds and not self._reserved.isdisjoint(first.metadata):
+        if self._adds and not first.metadata.keys().isdisjoint(self._reserved):
             return False
         for copy in copies[1:]:
             if copy is not first and not _adds_nothing(copy, first):
@@ -266,16 +270,18 @@ def _replaced(document: Document, metadata: Metadata, known_id: str | None) -> D
     if type(document) is not Document:
         return document.model_copy(update={"metadata": metadata, "id": known_id})
     copy = Document.__new__(Document)  # what pydantic's own copy does, in half the time
-    copy.__dict__.update(document.__dict__)
-    copy.__dict__["metadata"] = metadata
-    copy.__dict__["id"] = known_id
-    _set(copy, "__pydantic_fields_set__", document.model_fields_set | {"metadata", "id"})
+    fields = copy.__dict__
+    fields.update(document.__dict__)
+    fields["metadata"] = metadata
+    fields["id"] = known_id
+    _set(copy, "__pydantic_fields_set__", document.__pydantic_fields_set__ | _REPLACED)
     _set(copy, "__pydantic_extra__", None)
     _set(copy, "__pydantic_private__", None)
     return copy
 
 
 _set = object.__setattr__
+_REPLACED = frozenset({"metadata", "id"})
 
 
 def _known_id(copies: Sequence[Document]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,6 @@ class Leg:
         query: What it was asked, where that is known.
         weight: Its weight, at least 0.
         documents: Its answer, best first.
-        start: The place of its first document.
         ranks: The best rank (from 1) of each distinct document.
         gains: What each of `ranks` adds to the fused score.
         lacks_scores: Whether a score-based fuser had to fuse it by rank.
@@ -32,7 +31,6 @@ class Leg:
     query: str | None
     weight: float
     documents: Sequence[Document]
-    start: int
     ranks: Sequence[int] = ()
     gains: Sequence[float] = ()
     lacks_scores: bool = False
@@ -69,23 +67,23 @@ class Leg:
 
 @dataclass(eq=False, slots=True)
 class Grouped:
-    """The documents of all lists, each at its place in the lists laid end to end.
+    """The documents of all lists laid end to end, each known by its place there.
 
     Args:
         legs: The lists.
-        documents: Their documents, end to end; a place is an index into them.
-        first: Each document's key to the place of its first copy, in first-seen order.
-        copies: The same key to all places, for the documents that have several.
-        scores: The same key to the fused score.
+        documents: Their documents; a place is an index into them.
         weights: The weight of the leg at each place.
+        scores: The fused score of the document whose first copy is at each place, else 0.
+        first: The places of the first copies, in first-seen order.
+        copies: The place of the first copy to all places, where a document has several.
     """
 
     legs: list[Leg] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
-    first: dict[Hashable, int] = field(default_factory=dict)
-    copies: dict[Hashable, list[int]] = field(default_factory=dict)
-    scores: dict[Hashable, float] = field(default_factory=dict)
     weights: list[float] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    first: Collection[int] = ()
+    copies: dict[int, list[int]] = field(default_factory=dict)
 
 
 def group(
@@ -108,45 +106,47 @@ def group(
     Returns:
         The groups.
     """
-    found, interner = Grouped(), Interner()
+    found, interner, first = Grouped(), Interner(), {}
     for number, (documents, weight) in enumerate(zip(lists, weights, strict=True), start=1):
         name = getattr(documents, "leg", None) or f"retriever_{number}"
         query = getattr(documents, "query", None)
-        leg = Leg(name, query, weight, documents, start=len(found.documents))
-        keys = _place(leg, identity, interner, found)
-        _score(leg, keys, fuser, score_key, found.scores)
+        leg = Leg(name, query, weight, documents)
         found.legs.append(leg)
-        found.weights.extend([weight] * len(documents))
+        keys = [
+            key if type(key) is str else (None, number, rank) if key is None else interner.key(key)
+            for rank, key in enumerate(map(identity, documents))
+        ]
+        places = _place(leg, keys, first, found)
+        found.documents += documents
+        found.weights += [weight] * len(documents)
+        found.scores += [0.0] * len(documents)
+        _score(leg, places, fuser, score_key, found.scores)
+    found.first = first.values()
     return found
 
 
-def _place(leg: Leg, identity: Identity, interner: Interner, found: Grouped) -> list[Hashable]:
-    """Put the leg's documents where they belong; return the keys of the distinct ones."""
-    found.documents.extend(leg.documents)
-    first, copies, start = found.first, found.copies, leg.start
-    keys: list[Hashable] = []
+def _place(leg: Leg, keys: Sequence[Hashable], first: dict[Hashable, int], found: Grouped) -> list[int]:
+    """Put the leg's documents where they belong; return the first place of each distinct one."""
+    start, copies = len(found.documents), found.copies
+    places: list[int] = []
     leg.ranks = ranks = []
-    for place, key in enumerate(map(identity, leg.documents), start):
-        if type(key) is not str:
-            key = (None, place) if key is None else interner.key(key)
+    for place, key in enumerate(keys, start):
         known = first.setdefault(key, place)
         if known != place:
-            places = copies.setdefault(key, [known])
-            places.append(place)
-            if places[-2] >= start:  # one leg, one vote
+            all_places = copies.setdefault(known, [known])
+            all_places.append(place)
+            if all_places[-2] >= start:  # one leg, one vote
                 continue
-        keys.append(key)
+        places.append(known)
         ranks.append(place - start + 1)
-    return keys
+    return places
 
 
-def _score(
-    leg: Leg, keys: list[Hashable], fuser: Fuser, score_key: str, scores: dict[Hashable, float]
-) -> None:
+def _score(leg: Leg, places: list[int], fuser: Fuser, score_key: str, scores: list[float]) -> None:
     """Add what the leg's hits contribute to their documents' scores."""
     ranking = Ranking(leg.documents, leg.ranks, score_key)
     leg.gains = fuser.contributions(ranking, leg.weight)
-    for key, gain in zip(keys, leg.gains, strict=True):
-        scores[key] = scores.get(key, 0.0) + gain
+    for place, gain in zip(places, leg.gains, strict=True):
+        scores[place] += gain
     uses_scores = getattr(fuser, "uses_scores", False)
-    leg.lacks_scores = bool(keys and uses_scores and ranking.scores is None)
+    leg.lacks_scores = bool(places and uses_scores and ranking.scores is None)

@@ -237,7 +237,7 @@ def check_weights(weights: Sequence[Any], legs: int) -> None:
         )
         raise ConfigurationError(msg)
     for i, weight in enumerate(weights):
-        is_number = isinstance(weight, Real) and not isinstance(weight, bool)
+        is_number = type(weight) is float or (isinstance(weight, Real) and not isinstance(weight, bool))
         if not is_number or not math.isfinite(weight) or weight < 0:
             msg = f"weights[{i}] is {weight!r}; expected a finite number of at least 0"
             raise ConfigurationError(msg)

@@ -9,16 +9,15 @@ from numbers import Number
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from langchain_core.documents import Document
 
 from langchain_safe_retrievers.merging.langchain_policies import LangChainEnsembleMetaPolicy as Ensemble
 from langchain_safe_retrievers.merging.langchain_policies import LangChainMultiQueryUnionPolicy as Union
 from langchain_safe_retrievers.merging.policy import MetadataPolicy
-from tests.unit_tests.strategies import twin
+from tests.unit_tests.strategies import Model, Record, twin
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from langchain_core.documents import Document
 
 CONFLICTS = "_conflicts"
 FUSED = "_fused"
@@ -172,22 +171,22 @@ def _shows(shown: Any, value: Any) -> bool:
 
 
 def snapshot(value: Any) -> list[Any]:
-    """Return who holds whom below `value`, and what its leaves say: equal only if nothing changed."""
+    """Return who holds whom below `value`, and what arrays say: equal only if nothing changed."""
     picture: list[Any] = []
     todo, seen = [value], {id(value)}
     while todo:
         item = todo.pop()
         inside: list[Any] = []
-        if hasattr(item, "__dict__"):
-            inside = [item.__dict__]
-        if isinstance(item, dict):
+        if isinstance(item, Document | Model | Record):
+            inside = list(vars(item).values())
+        elif isinstance(item, dict):
             inside = [part for pair in item.items() for part in pair]
         elif isinstance(item, list | tuple | set | frozenset):
             inside = list(item)
         elif isinstance(item, np.ndarray):
             picture.append(item.tobytes())
-        elif isinstance(item, str | bytes | bytearray | int | float):
-            picture.append(repr(item))
+        elif isinstance(item, bytearray):
+            picture.append(bytes(item))
         picture.append((id(item), type(item), [id(part) for part in inside]))
         for part in inside:
             if id(part) not in seen:

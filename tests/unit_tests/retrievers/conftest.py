@@ -49,9 +49,11 @@ def _plain_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a message's text (its id is new in every run), a list as it is now, or `value`."""
+    """Return a message's text (its id is new in every run), lists as they are now, or `value`."""
     if isinstance(value, BaseMessage):
         return value.content
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
     return list(value) if isinstance(value, list) else value
 
 
@@ -210,7 +212,7 @@ def event_picture() -> Callable[..., list[dict[str, Any]]]:
                 "parents": [names[parent] for parent in event["parent_ids"]],
                 "tags": _plain_tags(event["tags"]),
                 "metadata": _plain_metadata(event["metadata"]),
-                "data": {key: _plain(value) for key, value in event["data"].items()},
+                "data": _plain(event["data"]),
             }
             for event in events
         ]
