@@ -11,6 +11,7 @@ langchain-classic's ``EnsembleRetriever`` answers from the same legs beside it.
 Everything runs on this machine: the embedding model is part of a PyPI package.
 """
 
+# ruff: noqa: PLC0415 - the packages of a model are imported when it is the one asked for
 from __future__ import annotations
 
 import argparse
@@ -59,7 +60,6 @@ QUESTIONS = (
 )
 STOP_WORDS = {"a", "an", "do", "does", "for", "how", "i", "in", "is", "my", "the", "to", "which"}
 DEPTH = 20  # hits a leg gives for every query; fusion needs more than it returns
-LEGS = {"retriever_1": "vectors", "retriever_2": "keywords"}
 
 
 # --- The corpus: real prose and real nested metadata, on every machine ---------------------------
@@ -217,6 +217,7 @@ def build_chain(vectors: BaseRetriever, keywords: BaseRetriever, k: int) -> Runn
     ours = SafeMultiQueryRetriever(retriever=vectors, llm_chain=writer, include_original=True)
     safe = SafeEnsembleRetriever(
         retrievers=[ours, keywords],
+        leg_names=["vectors", "keywords"],
         k=k,
         provenance_key="_provenance",
         fused_score_key="_score",
@@ -238,13 +239,13 @@ Copies = dict[str, dict[str | None, Document]]  # leg → id → the copy that t
 
 def page(answer: dict[str, Any], copies: Copies) -> str:
     """Return a question's results as text, langchain-classic's beside them."""
-    lines = [f"Q: {answer['question']}"]
     safe, classic = answer["safe"], answer["classic"]
+    lines = [f"Q: {answer['question']}"]
     for rank, found in enumerate(safe, 1):
         told = found.metadata
-        hits = {LEGS[hit["leg"]]: hit for hit in told["_provenance"]}
-        legs = ", ".join(f"{leg} #{hit['rank']}" for leg, hit in hits.items())
-        from_legs = {leg: copies[leg][hit["id"]] for leg, hit in hits.items()}
+        hits = {hit["leg"]: hit for hit in reversed(told["_provenance"])}  # a leg's best hit
+        legs = ", ".join(f"{leg} #{hits[leg]['rank']}" for leg in reversed(hits))
+        from_legs = {leg: copies[leg][hits[leg]["id"]] for leg in reversed(hits)}
         lines += [
             f" {rank}. {title(found):<37} {told['_score']:.4f}  {legs}",
             f"      {line(found)}",
@@ -278,7 +279,7 @@ def folded(copies: dict[str, Document], told: dict[str, Any]) -> str:
     shared = set.intersection(*(set(copy.metadata) for copy in copies.values()))
     parts = [f"{leg}: {', '.join(counted(c.metadata, shared))}" for leg, c in copies.items()]
     conflicts = told.get("_conflicts", {}).items()
-    parts += [f"conflict in {path}: {' | '.join(map(str, had))}" for path, had in conflicts]
+    parts += [f"conflict {path}: {' | '.join(map(str, had))}" for path, had in conflicts]
     return "; ".join(parts)
 
 
@@ -302,10 +303,26 @@ def lost_keys(found: Document, theirs: Document) -> list[str]:
     return [key for key in found.metadata if key[0] != "_" and key not in theirs.metadata]
 
 
+def loss(answers: list[dict[str, Any]]) -> str:
+    """Return how much langchain-classic lost in documents that both found."""
+    lost = [
+        len(lost_keys(found, theirs))
+        for answer in answers
+        for found in answer["safe"]
+        for theirs in answer["classic"]
+        if found.page_content == theirs.page_content
+    ]
+    keys, documents = sum(lost), len(lost)
+    return (
+        f"In {documents} documents that both return, langchain-classic lost {keys} metadata keys."
+    )
+
+
 LEGEND = """\
 Two legs: vectors = Chroma, asked three queries, flat metadata; keywords = BM25, nested metadata.
 A result: the distribution, its fused score, the legs that found it at which rank; "folded" says
-what each leg's copy alone brought, "classic" what langchain-classic makes of the same legs.
+what each leg's copy alone brought, "classic" what langchain-classic makes of the same legs
+("classic only": it counts a text as often as a leg repeats it, so a repeated line can win).
 """
 
 
@@ -326,7 +343,7 @@ def arguments() -> argparse.Namespace:
         "--embedding",
         choices=MODELS,
         default="wordllama",
-        help='model (default: %(default)s); minilm needs pip install -e ".[minilm]"',
+        help='model (default: %(default)s); minilm needs pip install -e ".[quickstart,minilm]"',
     )
     return parser.parse_args()
 
@@ -348,9 +365,11 @@ def main() -> None:
         "keywords": {copy.id: copy for copy in nested},
     }
     with collect_reports() as reports:
-        for question in options.questions:
-            print(page(chain.invoke(question), copies))
-    print(reports[-1])
+        answers = [chain.invoke(question) for question in options.questions]
+    for answer in answers:
+        print(page(answer, copies))
+    print(loss(answers))
+    print(f"\nThe report of the last question:\n{reports[-1]}")
 
 
 if __name__ == "__main__":

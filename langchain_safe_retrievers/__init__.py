@@ -1,4 +1,7 @@
-"""Drop-in retrievers for LangChain that lose nothing: no metadata, no document, no leg, no filter, no time."""
+"""Drop-in retrievers for LangChain that lose nothing.
+
+No metadata, no document, no leg, no filter, and no time.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ built-in error that Python programmers already catch for that kind of mistake::
     ├── FilterError (ValueError)                    a filter that cannot be read
     ├── UnacceptedArgumentError (TypeError)         an argument that no leg takes
     ├── LegError
-    │   ├── LegResultError (TypeError)              a leg returned something that is no list of documents
+    │   ├── LegResultError (TypeError)              a leg returned no list of documents
     │   └── LegTimeoutError (TimeoutError)          a leg did not answer in time
     ├── AllLegsFailedError (ExceptionGroup)         every leg failed; carries every cause
     └── QueryOutputError (TypeError, ValueError)    model output that holds no queries
@@ -58,7 +58,7 @@ class LegTimeoutError(LegError, TimeoutError):
 class AllLegsFailedError(SafeRetrieverError, ExceptionGroup[Exception]):
     """Every leg failed; `exceptions` holds each leg's own error, in legs' order."""
 
-    def derive(self, excs: Sequence[Exception]) -> AllLegsFailedError:
+    def derive(self, excs: Sequence[Exception]) -> AllLegsFailedError:  # type: ignore[override]
         """Return a group of the same kind around `excs` (used by `split` and `except*`)."""
         return AllLegsFailedError(self.message, excs)
 

@@ -205,7 +205,7 @@ def _reading(key: str, test: _Test) -> _Matcher:
     return matches
 
 
-def _walk(value: Any, steps: Sequence[str]) -> Any:  # noqa: ANN401 - any metadata value
+def _walk(value: Any, steps: Sequence[str]) -> Any:
     for step in steps:
         if not isinstance(value, (dict, Mapping)):  # dict first: an abstract check is slow
             return _MISSING

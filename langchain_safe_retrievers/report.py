@@ -56,8 +56,8 @@ class RetrievalReport:
         error: What the retrieval raised, or None.
 
     Example:
-        >>> report = RetrievalReport("hybrid", "q", legs=(LegReport("vector", "q", "ok", hits=3),), documents=3)
-        >>> print(report)
+        >>> leg = LegReport("vector", "q", "ok", hits=3)
+        >>> print(RetrievalReport("hybrid", "q", legs=(leg,), documents=3))
         hybrid: 3 documents in 0.0 ms
           vector: ok, 3 hits in 0.0 ms
     """
@@ -87,13 +87,17 @@ class RetrievalReport:
     def __str__(self) -> str:
         """Return a readable block: a line for the whole, for each leg, note and conflict."""
         state = f"error {self.error}" if self.error else f"{self.documents} documents"
-        head = f"{self.retriever}: {'DEGRADED, ' if self.degraded else ''}{state} in {_ms(self.seconds)}"
+        degraded = "DEGRADED, " if self.degraded else ""
+        head = f"{self.retriever}: {degraded}{state} in {_ms(self.seconds)}"
         lines = [_leg_line(leg, of_many=len(self.queries) > 1) for leg in self.legs]
         if self.filtered:
             lines.append(f"filter removed {self.filtered} hits")
         lines.extend(self.notes)
         for rank, conflicts in self.conflicts.items():
-            lines.extend(f"conflict at rank {rank}: {line}" for line in describe_conflicts(conflicts).split("\n"))
+            lines.extend(
+                f"conflict at rank {rank}: {line}"
+                for line in describe_conflicts(conflicts).split("\n")
+            )
         return "\n  ".join([head, *lines])
 
 
@@ -122,7 +126,9 @@ def _json_native(value: Any, levels: int = 32) -> Any:
         return object.__repr__(value)
 
 
-_collectors: ContextVar[tuple[list[RetrievalReport], ...]] = ContextVar("report_collectors", default=())
+_collectors: ContextVar[tuple[list[RetrievalReport], ...]] = ContextVar(
+    "report_collectors", default=()
+)
 
 
 @contextmanager

@@ -72,7 +72,9 @@ class Retrieval:
         wanted = arguments.get("filter")
         self.matches = compile_filter(wanted)
         if wanted and self.matches is None:
-            self.note(f"the filter is a store's own ({type(wanted).__name__}): only the legs hold it")
+            self.note(
+                f"the filter is a store's own ({type(wanted).__name__}): only the legs hold it"
+            )
 
     @property
     def depth(self) -> int | None:
@@ -136,7 +138,9 @@ class Retrieval:
             documents = [document for document in documents if self.matches(document)]
         return list(documents[: self.k]) if self.k is not None else documents  # type: ignore[return-value]
 
-    def report(self, name: str, query: str, documents: int, error: BaseException | None) -> RetrievalReport:
+    def report(
+        self, name: str, query: str, documents: int, error: BaseException | None
+    ) -> RetrievalReport:
         """Return the report of this retrieval.
 
         Args:

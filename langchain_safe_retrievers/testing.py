@@ -8,10 +8,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field, PrivateAttr
+
+_some_released = threading.Condition()  # one for all legs, so that legs can be copied and pickled
 
 
 class FakeLeg(BaseRetriever):
@@ -24,7 +25,7 @@ class FakeLeg(BaseRetriever):
             is returned as it is, for legs that break the rules.
         delay: Seconds to wait first.
         error: What to raise instead.
-        hangs: Whether to wait until `release()` (sync), or for ever (async).
+        hangs: Whether to wait until `release()`.
         repeat: How often to return each document in a row, at least 1.
         disagree: Metadata laid over every document's own, so that its copies disagree.
 
@@ -44,7 +45,7 @@ class FakeLeg(BaseRetriever):
     disagree: dict[Any, Any] = Field(default_factory=dict)
 
     _calls: list[tuple[str, dict[str, Any]]] = PrivateAttr(default_factory=list)
-    _released: threading.Event = PrivateAttr(default_factory=threading.Event)
+    _released: bool = PrivateAttr(default=False)
 
     @property
     def calls(self) -> list[tuple[str, dict[str, Any]]]:
@@ -52,27 +53,26 @@ class FakeLeg(BaseRetriever):
         return self._calls
 
     def release(self) -> None:
-        """Let every thread that hangs in this leg go on."""
-        self._released.set()
+        """Let every thread and task that hangs in this leg go on, and hang no more."""
+        with _some_released:
+            self._released = True
+            _some_released.notify_all()
 
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **kwargs: Any
-    ) -> Any:
+    def _get_relevant_documents(self, query: str, **kwargs: Any) -> Any:
         self._calls.append((query, kwargs))
         if self.delay:
             time.sleep(self.delay)
         if self.hangs:
-            self._released.wait()
+            with _some_released:
+                _some_released.wait_for(lambda: self._released)
         return self._answer()
 
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **kwargs: Any
-    ) -> Any:
+    async def _aget_relevant_documents(self, query: str, **kwargs: Any) -> Any:
         self._calls.append((query, kwargs))
         if self.delay:
             await asyncio.sleep(self.delay)
-        if self.hangs:
-            await asyncio.Event().wait()
+        while self.hangs and not self._released:
+            await asyncio.sleep(0.001)
         return self._answer()
 
     def _answer(self) -> Any:
@@ -83,6 +83,8 @@ class FakeLeg(BaseRetriever):
         return [item for given in self.documents for item in [self._item(given)] * self.repeat]
 
     def _item(self, given: Any) -> Any:
+        if isinstance(given, tuple):
+            return tuple(map(self._item, given))
         if isinstance(given, str):
             given = Document(page_content=given)
         if isinstance(given, Document) and self.disagree:

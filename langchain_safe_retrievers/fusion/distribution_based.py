@@ -23,7 +23,8 @@ class DistributionBased:
 
     Example:
         >>> from langchain_core.documents import Document
-        >>> hits = [Document(page_content=text, metadata={"score": s}) for text, s in [("a", 3), ("b", 1)]]
+        >>> from langchain_safe_retrievers.fusion.fuser import RankedList
+        >>> hits = RankedList([Document(page_content=text) for text in "ab"], scores=[3, 1])
         >>> DistributionBased().contributions(Ranking(hits, ranks=[1, 2]), weight=6.0)
         [4.0, 2.0]
     """

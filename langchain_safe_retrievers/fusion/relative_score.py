@@ -21,7 +21,8 @@ class RelativeScore:
 
     Example:
         >>> from langchain_core.documents import Document
-        >>> hits = [Document(page_content=text, metadata={"score": s}) for text, s in [("a", 8), ("b", 3), ("c", -2)]]
+        >>> from langchain_safe_retrievers.fusion.fuser import RankedList
+        >>> hits = RankedList([Document(page_content=text) for text in "abc"], scores=[8, 3, -2])
         >>> RelativeScore().contributions(Ranking(hits, ranks=[1, 2, 3]), weight=0.5)
         [0.5, 0.25, 0.0]
     """

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
-from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import patch_config
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+)
+from langchain_core.runnables import RunnableConfig
 
 from langchain_safe_retrievers.errors import AllLegsFailedError, LegTimeoutError
 from langchain_safe_retrievers.fusion.fuser import RankedList
-from langchain_safe_retrievers.legs.answers import read_answer
-from langchain_safe_retrievers.legs.open_runs import OpenRuns
+from langchain_safe_retrievers.legs.ask import Ask
 from langchain_safe_retrievers.legs.outcome import Limits, Outcome
 from langchain_safe_retrievers.legs.tasks import run_in_tasks
-from langchain_safe_retrievers.legs.threads import MAX_ABANDONED, abandoned_threads, run_in_threads
+from langchain_safe_retrievers.legs.threads import run_in_threads
 from langchain_safe_retrievers.report import LegReport
 from langchain_safe_retrievers.retrieval import Retrieval
 
@@ -38,46 +40,6 @@ class FailurePolicy:
     on_error: Literal["raise", "skip"] = "raise"
     timeout: float | None = None
     required: Collection[str] = ()
-
-
-@dataclass(eq=False)
-class Ask:
-    """One question to one leg.
-
-    Args:
-        name: The leg's name, for reports and errors.
-        tag: The tag of its run.
-        leg: Any `RetrieverLike`.
-        query: What to ask.
-        arguments: Named arguments for its `invoke`.
-    """
-
-    name: str
-    tag: str
-    leg: Runnable[str, Any]
-    query: str
-    arguments: dict[str, Any] = field(default_factory=dict)
-
-    runs: OpenRuns = field(default_factory=OpenRuns)
-    handlers: list[Any] = field(default_factory=list)
-
-    def config(self, config: RunnableConfig | None, run_manager: Any) -> RunnableConfig:
-        """Return the leg's config: the caller's whole config, below the retriever's run."""
-        child = run_manager.get_child(tag=self.tag) if run_manager is not None else None
-        if child is not None and child.handlers:
-            child.add_handler(self.runs, inherit=True)
-            self.handlers = child.handlers
-        return patch_config(config, callbacks=child)
-
-    def ask(self, config: RunnableConfig) -> RankedList:
-        """Ask and read the answer."""
-        return read_answer(self.leg.invoke(self.query, config, **self.arguments), self.name, self.query)
-
-    async def aask(self, config: RunnableConfig) -> RankedList:
-        """Ask and read the answer, without blocking the loop."""
-        return read_answer(
-            await self.leg.ainvoke(self.query, config, **self.arguments), self.name, self.query
-        )
 
 
 def ask_legs(
@@ -104,10 +66,11 @@ def ask_legs(
         Exception: A leg's own error, if it is not to be skipped.
     """
     limits = _limits(policy, config)
-    jobs = [_job(ask, ask.config(config, run_manager), policy) for ask in asks]
+    configs = [ask.config(config, run_manager) for ask in asks]
+    jobs = [partial(ask.ask, its, policy.timeout) for ask, its in zip(asks, configs, strict=True)]
     outcomes: list[Outcome] | None = None
     try:
-        outcomes = run_in_threads(jobs, limits, [id(ask.leg) for ask in asks])
+        outcomes = run_in_threads(jobs, limits, [ask.owner for ask in asks])
     finally:
         for ask, error in _unclosed(asks, outcomes, policy):
             ask.runs.close(ask.handlers, error)
@@ -138,7 +101,8 @@ async def aask_legs(
         Exception: A leg's own error, if it is not to be skipped.
     """
     limits = _limits(policy, config)
-    jobs = [_ajob(ask, ask.config(config, run_manager)) for ask in asks]
+    configs = [ask.config(config, run_manager) for ask in asks]
+    jobs = [partial(ask.aask, its, policy.timeout) for ask, its in zip(asks, configs, strict=True)]
     outcomes: list[Outcome] | None = None
     try:
         outcomes = await run_in_tasks(jobs, limits)
@@ -154,31 +118,22 @@ def _limits(policy: FailurePolicy, config: RunnableConfig | None) -> Limits:
     return Limits(workers=workers and max(workers, 1), timeout=policy.timeout, stop_on_error=stop)
 
 
-def _job(ask: Ask, config: RunnableConfig, policy: FailurePolicy) -> Callable[[], RankedList]:
-    def job() -> RankedList:
-        return ask.ask(config)
-
-    def refuse() -> RankedList:
-        msg = f"leg {ask.name!r} was not asked: {MAX_ABANDONED} threads still hang in it"
-        raise LegTimeoutError(msg)
-
-    crowded = policy.timeout is not None and abandoned_threads(id(ask.leg)) >= MAX_ABANDONED
-    return refuse if crowded else job
-
-
-def _ajob(ask: Ask, config: RunnableConfig) -> Callable[[], Any]:
-    return lambda: ask.aask(config)
-
-
 def _unclosed(
     asks: Sequence[Ask], outcomes: Sequence[Outcome] | None, policy: FailurePolicy
 ) -> list[tuple[Ask, BaseException]]:
     """Return the asks whose runs are still open, and why they ended."""
     if not any(ask.runs.open for ask in asks):
         return []
-    late = [outcome.status == "timed out" for outcome in outcomes] if outcomes else [False] * len(asks)
+    late = (
+        [outcome.status == "timed out" for outcome in outcomes] if outcomes else [False] * len(asks)
+    )
     return [
-        (ask, _late_error(ask, policy) if is_late else _Cancelled("another leg failed, or the call was cancelled"))
+        (
+            ask,
+            _late_error(ask, policy)
+            if is_late
+            else _Cancelled("another leg failed, or the call was cancelled"),
+        )
         for ask, is_late in zip(asks, late, strict=True)
         if ask.runs.open
     ]
@@ -220,9 +175,13 @@ def _raise_or_warn(
             raise error
     if len(failed) == len(asks):
         msg = f"every leg failed: {', '.join(ask.name for ask, _ in failed)}"
-        raise AllLegsFailedError(msg, [error for _, error in failed if isinstance(error, Exception)])
+        raise AllLegsFailedError(
+            msg, [error for _, error in failed if isinstance(error, Exception)]
+        )
     for ask, error in failed:
-        logger.warning("leg %r failed and was skipped: %s: %.200s", ask.name, type(error).__name__, error)
+        logger.warning(
+            "leg %r failed and was skipped: %s: %.200s", ask.name, type(error).__name__, error
+        )
 
 
 def _leg_report(ask: Ask, outcome: Outcome, error: BaseException | None) -> LegReport:

@@ -8,7 +8,12 @@ from uuid import UUID
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.callbacks.manager import ahandle_event, handle_event
 
-_IGNORED_BY = {"chain": "ignore_chain", "llm": "ignore_llm", "retriever": "ignore_retriever", "tool": "ignore_agent"}
+_IGNORED_BY = {
+    "chain": "ignore_chain",
+    "llm": "ignore_llm",
+    "retriever": "ignore_retriever",
+    "tool": "ignore_agent",
+}
 
 
 class OpenRuns(BaseCallbackHandler):
@@ -54,23 +59,33 @@ class OpenRuns(BaseCallbackHandler):
     def _end(self, run_id: UUID) -> None:
         self.open.pop(run_id, None)
 
-    def on_chain_start(self, *_: Any, run_id: UUID, parent_run_id: UUID | None = None, **__: Any) -> None:
+    def on_chain_start(
+        self, *_: Any, run_id: UUID, parent_run_id: UUID | None = None, **__: Any
+    ) -> None:
         """Remember the run."""
         self._start("chain", run_id, parent_run_id)
 
-    def on_llm_start(self, *_: Any, run_id: UUID, parent_run_id: UUID | None = None, **__: Any) -> None:
+    def on_llm_start(
+        self, *_: Any, run_id: UUID, parent_run_id: UUID | None = None, **__: Any
+    ) -> None:
         """Remember the run."""
         self._start("llm", run_id, parent_run_id)
 
-    def on_chat_model_start(self, *_: Any, run_id: UUID, parent_run_id: UUID | None = None, **__: Any) -> None:
+    def on_chat_model_start(
+        self, *_: Any, run_id: UUID, parent_run_id: UUID | None = None, **__: Any
+    ) -> None:
         """Remember the run."""
         self._start("llm", run_id, parent_run_id)
 
-    def on_retriever_start(self, *_: Any, run_id: UUID, parent_run_id: UUID | None = None, **__: Any) -> None:
+    def on_retriever_start(
+        self, *_: Any, run_id: UUID, parent_run_id: UUID | None = None, **__: Any
+    ) -> None:
         """Remember the run."""
         self._start("retriever", run_id, parent_run_id)
 
-    def on_tool_start(self, *_: Any, run_id: UUID, parent_run_id: UUID | None = None, **__: Any) -> None:
+    def on_tool_start(
+        self, *_: Any, run_id: UUID, parent_run_id: UUID | None = None, **__: Any
+    ) -> None:
         """Remember the run."""
         self._start("tool", run_id, parent_run_id)
 

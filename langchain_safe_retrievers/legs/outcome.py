@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 Status = Literal["ok", "failed", "timed out", "cancelled"]
 
@@ -40,7 +40,7 @@ class Limits:
     stop_on_error: bool = True
 
 
-def passes_through(error: BaseException | None) -> bool:
+def passes_through(error: BaseException | None) -> TypeGuard[BaseException]:
     """Tell whether an error is one that no failure policy holds back.
 
     Args:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
@@ -60,6 +62,59 @@ def run_in_threads(
     return _Call(jobs, limits, owners).run()
 
 
+async def run_in_own_thread(job: Callable[[], Any], owner: Hashable) -> Any:
+    """Run a job that may hang in a thread of its own, without blocking the loop.
+
+    A loop that ends waits for the threads of its executor; it does not wait for this one.
+
+    Args:
+        job: What to run.
+        owner: Who is to blame for its thread, if nobody waits for it any more.
+
+    Returns:
+        What the job returned.
+
+    Raises:
+        BaseException: What the job raised.
+
+    Example:
+        >>> import asyncio
+        >>> asyncio.run(run_in_own_thread(lambda: 42, owner="a"))
+        42
+    """
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Outcome] = loop.create_future()
+    context = contextvars.copy_context()
+    state = "running"  # then "ended" or "given up", whichever comes first
+
+    def deliver(outcome: Outcome) -> None:
+        if not ended.done():
+            ended.set_result(outcome)
+
+    def work() -> None:
+        nonlocal state
+        outcome = context.run(_attempt, job)
+        with _abandoned_lock:
+            if state == "given up":
+                _abandoned.subtract([owner])
+            state = "ended"
+        with suppress(RuntimeError):  # the loop is closed: nobody asks any more
+            loop.call_soon_threadsafe(deliver, outcome)
+
+    start_in_thread(work)
+    try:
+        outcome = await ended
+    except asyncio.CancelledError:
+        with _abandoned_lock:
+            if state == "running":
+                state = "given up"
+                _abandoned.update([owner])
+        raise
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value
+
+
 class _Call:
     """One call of `run_in_threads`: what is still to do, runs, and has ended."""
 
@@ -112,7 +167,9 @@ class _Call:
                 del self.running[index]
                 if index in self.given_up:
                     break
-                if outcome.error is not None and (self.limits.stop_on_error or passes_through(outcome.error)):
+                if outcome.error is not None and (
+                    self.limits.stop_on_error or passes_through(outcome.error)
+                ):
                     self.todo.clear()
                 self.ended.put((index, outcome))
         with _abandoned_lock:
@@ -127,7 +184,7 @@ class _Call:
             return
         self.outcomes[index] = outcome
         if passes_through(outcome.error):
-            raise outcome.error  # type: ignore[misc]
+            raise outcome.error
 
     def stopped(self) -> bool:
         failed = any(outcome.status != "ok" for outcome in self.outcomes.values())

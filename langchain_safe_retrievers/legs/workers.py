@@ -28,7 +28,9 @@ def start_in_thread(work: Work) -> None:
     try:
         inbox = _idle.pop()
     except IndexError:
-        threading.Thread(target=_serve, args=(work,), name="safe-retriever-leg", daemon=True).start()
+        threading.Thread(
+            target=_serve, args=(work,), name="safe-retriever-leg", daemon=True
+        ).start()
     else:
         inbox.put(work)
 

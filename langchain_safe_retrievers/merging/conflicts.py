@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from langchain_safe_retrievers.merging.values import Interner, distinct, family, is_dict, same, surely_same
+from langchain_safe_retrievers.merging.values import Interner, distinct, family, is_dict, same
 
 Conflicts = dict[str, list[Any]]
 """Dotted path to all distinct values that the copies had there, in legs' order."""
@@ -34,9 +33,7 @@ def find_conflicts(folded: Mapping[Any, Any], copies: Sequence[Mapping[Any, Any]
         {'lang': ['en', 'de']}
     """
     conflicts: Conflicts = {}
-    for key in dict.fromkeys(key for copy in copies for key in copy):
-        values = [copy[key] for copy in copies if key in copy]
-        check_values(conflicts, key, folded.get(key, _MISSING), values)
+    _check_dicts(conflicts, "", folded, copies)
     return conflicts
 
 
@@ -51,27 +48,48 @@ def check_values(conflicts: Conflicts, key: Any, shown: Any, values: Sequence[An
     """
     if is_dict(shown):
         _check_dicts(conflicts, _text(key), shown, values)
-    elif not all(value is shown or _shows(shown, value) for value in values):
-        add_conflict(conflicts, _text(key), [value for value in values if value is not None])
+    else:
+        _check_values(conflicts, _text(key), shown, values)
+
+
+def _check_values(conflicts: Conflicts, path: str, shown: Any, values: Sequence[Any]) -> None:
+    known = distinct([value for value in values if value is not None])
+    for value in known:
+        if value is not shown and not _shows(shown, value):
+            add_conflict(conflicts, path, known)
+            return
 
 
 def _check_dicts(conflicts: Conflicts, path: str, shown: Any, values: Sequence[Any]) -> None:
     """Descend where values and what they became are dicts, without recursion: any depth."""
-    todo = deque([(path, shown, values)])
-    seen: set[tuple[int, ...]] = set()  # dicts met already (cycles, sharing) are compared whole
-    while todo:
-        path, shown, values = todo.popleft()
-        dicts = [value for value in values if is_dict(value)] if is_dict(shown) else []
-        ids = (id(shown), *map(id, dicts))
-        descend = bool(dicts) and ids not in seen
-        whole = [value for value in values if not is_dict(value)] if descend else values
-        if not all(value is shown or _shows(shown, value) for value in whole):
-            add_conflict(conflicts, path, [value for value in values if value is not None])
-        if descend and not all(value is shown or surely_same(shown, value) for value in dicts):
+    todo = [(path, shown, values)]
+    seen: set[tuple[int, ...]] = set()
+    for path, shown, values in todo:  # grows as it goes
+        ids = (id(shown), *map(id, values))
+        dicts = [value for value in values if is_dict(value)]
+        if len(dicts) < len(values) or ids in seen:  # cycles and sharing are compared whole
+            _check_values(conflicts, path, shown, values)
+        if ids not in seen:
             seen.add(ids)
-            for key in dict.fromkeys(key for inner in dicts for key in inner):
-                below = [inner[key] for inner in dicts if key in inner]
-                todo.append((f"{path}.{_text(key)}", shown.get(key, _MISSING), below))
+            for key in _unshown(shown, dicts):
+                inner_path = f"{path}.{_text(key)}" if path else _text(key)
+                inner = [value[key] for value in dicts if key in value]
+                inner_shown = shown.get(key, _MISSING)
+                if is_dict(inner_shown):
+                    todo.append((inner_path, inner_shown, inner))
+                else:
+                    _check_values(conflicts, inner_path, inner_shown, inner)
+
+
+def _unshown(shown: Mapping[Any, Any], dicts: Sequence[Mapping[Any, Any]]) -> Iterable[Any]:
+    """Return the keys under which some value is not plainly the one shown."""
+    keys: dict[Any, None] = {}
+    for values in dicts:
+        for key, value in values.items():
+            there = shown.get(key, _MISSING)
+            if value is not there and not (type(value) is str is type(there) and value == there):
+                keys[key] = None
+    return keys
 
 
 def add_conflict(conflicts: Conflicts, path: str, values: Iterable[Any]) -> None:
@@ -104,8 +122,6 @@ def describe_conflicts(conflicts: Mapping[str, Sequence[Any]]) -> str:
 
 
 def _shows(shown: Any, value: Any) -> bool:
-    if value is None:
-        return True
     if family(shown) not in _LISTS:
         return same(shown, value)
     seen = Interner()

@@ -196,7 +196,6 @@ class MetadataPolicy:
         if rule == "deep" and is_dict(a) and is_dict(b):
             pair = (id(a), id(b))
             if depth < _MAX_DEPTH and pair not in seen:
-                seen[pair] = (a, b)
                 return self._combine_dicts(a, b, depth + 1, seen)
         elif rule == "union" and family(a) == family(b) is not None:
             return union(a, b)

@@ -57,7 +57,9 @@ class PipelineRetriever(BaseRetriever):
     k: int | None = Field(default=None, ge=1)
     fetch_k: int | None = Field(default=None, ge=1)
     identity: Identity = by_content
-    merge_policy: MergePolicy | Callable[[Metadata, Metadata], Metadata] = LangChainEnsembleMetaPolicy()
+    merge_policy: MergePolicy | Callable[[Metadata, Metadata], Metadata] = (
+        LangChainEnsembleMetaPolicy()
+    )
     conflicts_key: str | None = "_conflicts"
     provenance_key: str | None = None
     fused_score_key: str | None = None
@@ -65,7 +67,12 @@ class PipelineRetriever(BaseRetriever):
     on_leg_error: Literal["raise", "skip"] = "raise"
     leg_timeout: float | None = Field(default=None, gt=0)
 
-    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
+    def invoke(
+        self,
+        input: str,  # noqa: A002 - core's name
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
         """Retrieve documents.
 
         Args:
@@ -86,7 +93,10 @@ class PipelineRetriever(BaseRetriever):
             return super().invoke(input, config, **kwargs)
 
     async def ainvoke(
-        self, input: str, config: RunnableConfig | None = None, **kwargs: Any
+        self,
+        input: str,  # noqa: A002 - core's name
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
     ) -> list[Document]:
         """Retrieve documents without blocking the loop; as `invoke`.
 
@@ -177,7 +187,9 @@ class PipelineRetriever(BaseRetriever):
 
     def _begin(self, retrieval: Retrieval) -> None:
         """Read the arguments of `invoke`: each is for us, for core, or for a leg that takes it."""
-        given = {name: value for name, value in retrieval.given.items() if name not in ("k", "run_id")}
+        given = {
+            name: value for name, value in retrieval.given.items() if name not in ("k", "run_id")
+        }
         if given.get("filter", ...) is None:
             del given["filter"]
         taken = {name: value for name, value in given.items() if self.takes_argument(name)}
@@ -185,8 +197,8 @@ class PipelineRetriever(BaseRetriever):
         if unknown:
             legs = ", ".join(type(leg).__name__ for leg in self._legs())
             msg = (
-                f"{self.get_name()} was given {', '.join(map(repr, sorted(unknown)))}, which none of its "
-                f"legs ({legs}) takes; leave it out, or use a leg that declares it"
+                f"{self.get_name()} was given {', '.join(map(repr, sorted(unknown)))}, which none of "
+                f"its legs ({legs}) takes; leave it out, or use a leg that declares it"
             )
             raise UnacceptedArgumentError(msg)
         retrieval.ask_for(retrieval.given.get("k", self.k), self.fetch_k, taken)

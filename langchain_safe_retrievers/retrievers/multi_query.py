@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, Literal
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+)
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
@@ -18,7 +22,8 @@ from pydantic import Field
 from langchain_safe_retrievers.errors import QueryOutputError
 from langchain_safe_retrievers.fusion.fuser import Fuser, RankedList
 from langchain_safe_retrievers.fusion.reciprocal_rank import ReciprocalRank
-from langchain_safe_retrievers.legs.asking import Ask, aask_legs, ask_legs
+from langchain_safe_retrievers.legs.ask import Ask
+from langchain_safe_retrievers.legs.asking import aask_legs, ask_legs
 from langchain_safe_retrievers.merging.langchain_policies import LangChainMultiQueryUnionPolicy
 from langchain_safe_retrievers.merging.policy import MergePolicy, Metadata
 from langchain_safe_retrievers.queries.parsing import (
@@ -35,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 class SafeMultiQueryRetriever(PipelineRetriever):
-    """Lets a model write several queries, asks them side by side, and unites what they find.
+    r"""Lets a model write several queries, asks them side by side, and unites what they find.
 
     Takes everything that `MultiQueryRetriever` takes. By default documents with the same text
     are one, in the order in which the queries, one after the other, show them first, and
@@ -56,7 +61,7 @@ class SafeMultiQueryRetriever(PipelineRetriever):
 
     Example:
         >>> from langchain_core.runnables import RunnableLambda
-        >>> writer = RunnableLambda(lambda inputs: f"1. {inputs['question']}\\n2. about it")
+        >>> writer = RunnableLambda(lambda inputs: f"1. {inputs['question']}\n2. about it")
         >>> echo = RunnableLambda(lambda query: [f"found by {query}", "found by all"])
         >>> found = SafeMultiQueryRetriever(retriever=echo, llm_chain=writer).invoke("cats")
         >>> [document.page_content for document in found]
@@ -71,7 +76,9 @@ class SafeMultiQueryRetriever(PipelineRetriever):
     max_queries: int | None = Field(default=None, ge=1)
     fusion: Literal["union"] | Fuser = "union"
     original_weight: float = Field(default=1.0, gt=0)
-    merge_policy: MergePolicy | Callable[[Metadata, Metadata], Metadata] = LangChainMultiQueryUnionPolicy()
+    merge_policy: MergePolicy | Callable[[Metadata, Metadata], Metadata] = (
+        LangChainMultiQueryUnionPolicy()
+    )
 
     @classmethod
     def from_llm(
@@ -101,7 +108,9 @@ class SafeMultiQueryRetriever(PipelineRetriever):
         """
         prompt_variable(prompt)
         chain = prompt | llm | LineListOutputParser()
-        return cls(retriever=retriever, llm_chain=chain, include_original=include_original, **kwargs)
+        return cls(
+            retriever=retriever, llm_chain=chain, include_original=include_original, **kwargs
+        )
 
     def generate_queries(
         self, question: str, run_manager: CallbackManagerForRetrieverRun | None = None
@@ -140,7 +149,9 @@ class SafeMultiQueryRetriever(PipelineRetriever):
             QueryOutputError: The chain returned something that is no form of queries.
         """
         try:
-            output = await self.llm_chain.ainvoke(self._input(question), config=self._config(run_manager))
+            output = await self.llm_chain.ainvoke(
+                self._input(question), config=self._config(run_manager)
+            )
         except Exception as error:  # noqa: BLE001 - reported, and the question itself is searched
             return self._without_writer(question, error)
         return self._read(question, output)
@@ -159,7 +170,11 @@ class SafeMultiQueryRetriever(PipelineRetriever):
         """
         retrieval = self._current()
         lists = ask_legs(
-            self._asks(queries, retrieval), self._failure_policy(), retrieval, retrieval.config, run_manager
+            self._asks(queries, retrieval),
+            self._failure_policy(),
+            retrieval,
+            retrieval.config,
+            run_manager,
         )
         return _Lists(map(retrieval.hold_filter, lists))
 
@@ -177,7 +192,11 @@ class SafeMultiQueryRetriever(PipelineRetriever):
         """
         retrieval = self._current()
         lists = await aask_legs(
-            self._asks(queries, retrieval), self._failure_policy(), retrieval, retrieval.config, run_manager
+            self._asks(queries, retrieval),
+            self._failure_policy(),
+            retrieval,
+            retrieval.config,
+            run_manager,
         )
         return _Lists(map(retrieval.hold_filter, lists))
 
@@ -218,13 +237,17 @@ class SafeMultiQueryRetriever(PipelineRetriever):
         if not self.include_original:
             return list(queries)
         asked = unique_queries([question])
-        return [query for query in unique_queries([question, *queries]) if query not in asked] + [question]
+        return [query for query in unique_queries([question, *queries]) if query not in asked] + [
+            question
+        ]
 
     def _input(self, question: str) -> dict[str, str]:
         chain = self.llm_chain
-        prompt = chain.first if isinstance(chain, RunnableSequence) else getattr(chain, "prompt", chain)
-        name = prompt_variable(prompt) if isinstance(prompt, BasePromptTemplate) else "question"
-        return {name: question}
+        prompt = (
+            chain.first if isinstance(chain, RunnableSequence) else getattr(chain, "prompt", chain)
+        )
+        needed = prompt.input_variables if isinstance(prompt, BasePromptTemplate) else ()
+        return {needed[0] if len(needed) == 1 else "question": question}
 
     def _config(self, run_manager: Any) -> RunnableConfig:
         retrieval = current_retrieval(self)
@@ -241,11 +264,14 @@ class SafeMultiQueryRetriever(PipelineRetriever):
 
     def _without_writer(self, question: str, error: Exception) -> list[str]:
         """Report that the model did not help; the user's own question is searched."""
-        logger.warning("no queries were written, the question itself is searched: %s", type(error).__name__)
+        logger.warning(
+            "no queries were written, the question itself is searched: %s", type(error).__name__
+        )
         retrieval = current_retrieval(self)
         if retrieval is not None:
-            note = f"no queries were written ({type(error).__name__}: {error}); the question itself was searched"
-            retrieval.note(note, degraded=True)
+            why = f"{type(error).__name__}: {error}"
+            text = f"no queries were written ({why}); the question itself was searched"
+            retrieval.note(text, degraded=True)
         return [question]
 
     def _asks(self, queries: Sequence[str], retrieval: Retrieval) -> list[Ask]:
@@ -257,7 +283,11 @@ class SafeMultiQueryRetriever(PipelineRetriever):
 
     def _weight(self, found: Sequence[Document], retrieval: Retrieval) -> float:
         original = retrieval.queries[-1] if self.include_original and retrieval.queries else None
-        return self.original_weight if original is not None and getattr(found, "query", None) == original else 1.0
+        return (
+            self.original_weight
+            if original is not None and getattr(found, "query", None) == original
+            else 1.0
+        )
 
     def _legs(self) -> Sequence[Any]:
         return [self.retriever]
@@ -266,13 +296,21 @@ class SafeMultiQueryRetriever(PipelineRetriever):
 class _Lists(list[Document]):
     """All documents, query after query, that remembers which list each query had."""
 
-    def __init__(self, lists: Any) -> None:
-        self.lists: list[RankedList] = list(lists)
-        super().__init__(document for found in self.lists for document in found)
+    def __init__(self, lists: Iterable[RankedList]) -> None:
+        self.lists = list(lists)
+        super().__init__(self._end_to_end())
+
+    def _end_to_end(self) -> Iterator[Document]:
+        return (document for found in self.lists for document in found)
+
+    def is_untouched(self) -> bool:
+        """Tell whether nobody has added, removed or moved a document since."""
+        pairs = zip_longest(self, self._end_to_end())
+        return all(document is original for document, original in pairs)
 
 
 def _as_lists(documents: Sequence[Any]) -> list[Sequence[Document]]:
-    if isinstance(documents, _Lists) and len(documents) == sum(map(len, documents.lists)):
+    if isinstance(documents, _Lists) and documents.is_untouched():
         return list(documents.lists)
     if any(isinstance(item, (list, tuple)) for item in documents):
         return [list(found) for found in documents]

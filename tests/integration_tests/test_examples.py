@@ -89,8 +89,9 @@ def test_quickstart_folds_what_langchain_classic_loses_and_reuses_its_index(tmp_
     assert answer.startswith(question)
     assert "vectors #" in answer
     assert "keywords #" in answer
-    assert "conflict in index: chroma | bm25" in answer
+    assert "conflict index: chroma | bm25" in answer
     assert "lost classifiers, requires, urls" in answer
+    assert "langchain-classic lost 0 metadata keys" not in answer
     assert answers(second.stdout) == answers(first.stdout) != []
 
 

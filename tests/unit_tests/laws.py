@@ -137,12 +137,15 @@ def lost(copy: Any, folded: Any, conflicts: dict[str, list[Any]]) -> list[str]:
     found: list[str] = []
     todo: list[tuple[str, Any, Any]] = []
     seen: dict[tuple[int, int], Any] = {}
+    recorded: dict[str, list[Any]] = {}
+    for path, values in conflicts.items():
+        recorded.setdefault(_spelled(path), []).extend(values)
 
     def look_below(prefix: str, mine: Any, shown: Any) -> None:
         if (id(mine), id(shown)) not in seen:
             seen[id(mine), id(shown)] = (mine, shown)
             for key, value in mine.items():
-                path = f"{prefix}{key if type(key) is str else repr(key)}"
+                path = _spelled(f"{prefix}{key if type(key) is str else repr(key)}")
                 todo.append((path, value, shown.get(key, _MISSING)))
 
     look_below("", copy, folded)
@@ -150,13 +153,18 @@ def lost(copy: Any, folded: Any, conflicts: dict[str, list[Any]]) -> list[str]:
         path, value, shown = todo.pop()
         if value is None or value is shown or _shows(shown, value):
             continue
-        if any(alike(value, known) for known in conflicts.get(path, ())):
+        if any(alike(value, known) for known in recorded.get(path, ())):
             continue
         if isinstance(value, dict) and isinstance(shown, dict):
             look_below(f"{path}.", value, shown)
         else:
             found.append(path)
     return found
+
+
+def _spelled(path: str) -> str:
+    """Return the path with the keys True and False spelled 1 and 0: a dict holds one of the two."""
+    return ".".join({"True": "1", "False": "0"}.get(key, key) for key in path.split("."))
 
 
 def _shows(shown: Any, value: Any) -> bool:

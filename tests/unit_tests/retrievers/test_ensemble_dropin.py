@@ -477,6 +477,16 @@ def test_ids_are_kept(ensemble: Any, ask: Any) -> None:
     assert [document.id for document in ask(retriever, "q")] == ["id-a", "id-b"]
 
 
+def test_the_answer_is_a_plain_list(ensemble: Any, ask: Any) -> None:
+    assert type(ask(ensemble(retrievers=[leg("ab"), leg("bc")]), "q")) is list
+
+
+async def test_questions_asked_at_the_same_time_are_kept_apart(ensemble: Any) -> None:
+    retriever = echoing(ensemble)
+    found = await asyncio.gather(*(retriever.ainvoke(letter) for letter in "abcabc"))
+    assert [texts(documents) for documents in found] == ["aA", "bB", "cC"] * 2
+
+
 def test_one_question_asked_twice_gets_the_same_answer(ensemble: Any, ask: Any) -> None:
     retriever = ensemble(retrievers=[leg("abc"), leg("cbd")])
     assert ask(retriever, "q") == ask(retriever, "q")
@@ -640,6 +650,56 @@ def test_weighted_reciprocal_rank_overridden_gets_one_list_a_leg_and_has_the_las
     assert ask(retriever, "q") == [doc("b", rrf=0.5), doc("b", rrf=0.25)]
     assert retriever.seen == [[docs("ab"), docs("b"), []]]
     assert all(isinstance(found, list) for found in retriever.seen[0])
+
+
+def reverse_the_lists(doc_lists: list[list[Document]]) -> None:
+    doc_lists.reverse()
+
+
+def reverse_each_list(doc_lists: list[list[Document]]) -> None:
+    for found in doc_lists:
+        found.reverse()
+
+
+def drop_the_last_of_each_list(doc_lists: list[list[Document]]) -> None:
+    for found in doc_lists:
+        found.pop()
+
+
+def add_documents(doc_lists: list[list[Document]]) -> None:
+    doc_lists[0].insert(0, doc("z"))
+    doc_lists[1] += docs("y")
+
+
+def set_metadata(doc_lists: list[list[Document]]) -> None:
+    for found in doc_lists:
+        for document in found:
+            document.metadata["seen"] = True
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        reverse_the_lists,
+        reverse_each_list,
+        drop_the_last_of_each_list,
+        add_documents,
+        set_metadata,
+    ],
+)
+def test_weighted_reciprocal_rank_overridden_may_edit_the_lists_in_place(
+    ask: Any, edit: Callable[[list[list[Document]]], None]
+) -> None:
+    def build(base: Any) -> Any:
+        class Edited(base):  # type: ignore[misc]
+            def weighted_reciprocal_rank(self, doc_lists: list[list[Document]]) -> Any:
+                edit(doc_lists)
+                return super().weighted_reciprocal_rank(doc_lists)
+
+        return Edited(retrievers=[leg("abc"), leg("bcd")], weights=[2, 1])
+
+    ours, upstream = both(lambda cls: ask(build(cls), "q"))
+    assert ours == upstream
 
 
 def test_weighted_reciprocal_rank_overridden_is_used_by_rank_fusion_called_by_hand(

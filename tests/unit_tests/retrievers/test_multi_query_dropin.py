@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from langchain_classic.base_memory import BaseMemory
 from langchain_classic.chains import create_retrieval_chain
 from langchain_classic.chains.llm import LLMChain
 from langchain_classic.retrievers import (
@@ -45,7 +46,7 @@ from langchain_core.callbacks import (
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.language_models import FakeListChatModel, FakeListLLM
 from langchain_core.output_parsers import BaseOutputParser
-from langchain_core.prompts import ChatPromptTemplate, PromptTemplate
+from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder, PromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import (
     ConfigurableField,
@@ -137,7 +138,7 @@ def model(*queries: str) -> FakeListChatModel:
 
 
 def from_model(cls: Any, **settings: Any) -> Any:
-    """Return a retriever made by `from_llm`, with a prompt of its own, that searches one and two."""
+    """Return a retriever made by `from_llm`, with its own prompt, that searches one and two."""
     prompt = PromptTemplate.from_template("Reword {question}")
     return cls.from_llm(shelf(), model("one", "two"), prompt, **settings)
 
@@ -390,6 +391,56 @@ def test_each_query_is_asked_once_as_it_was_written(multi_query: Any, ask: Any) 
     assert sorted(retriever.retriever._asked) == sorted([*written, "Bees?"])
 
 
+class Turns(BaseMemory):
+    """A memory that always holds the same turn."""
+
+    @property
+    def memory_variables(self) -> list[str]:
+        """The prompt's other variable."""
+        return ["history"]
+
+    def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Return the turn."""
+        return {"history": "Hello."}
+
+    def save_context(self, inputs: dict[str, Any], outputs: dict[str, str]) -> None:
+        """Save nothing."""
+
+    def clear(self) -> None:
+        """Clear nothing."""
+
+
+@quiet
+def test_the_other_variables_of_an_llm_chain_come_from_its_memory(
+    multi_query: Any, ask: Any
+) -> None:
+    chain = LLMChain(
+        llm=FakeListLLM(responses=["one\ntwo"]),
+        prompt=PromptTemplate.from_template("{history} Reword {question}"),
+        output_parser=LineListOutputParser(),
+        memory=Turns(),
+    )
+    assert texts(ask(multi_query(retriever=shelf(), llm_chain=chain), "q")) == "abc"
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        PromptTemplate.from_template("Write {n}: {question}").partial(n="two"),
+        PromptTemplate.from_template("{question}? Once more: {question}"),
+        ChatPromptTemplate.from_messages(
+            [MessagesPlaceholder("history", optional=True), ("human", "{question}")]
+        ),
+        RunnablePassthrough.assign(n=lambda given: 2)
+        | PromptTemplate.from_template("Write {n}: {question}"),
+    ],
+    ids=["partial", "twice", "optional", "assigned"],
+)
+def test_a_prompt_may_have_more_than_the_question(multi_query: Any, ask: Any, prompt: Any) -> None:
+    chain = prompt | model("one", "two") | LineListOutputParser()
+    assert texts(ask(multi_query(retriever=shelf(), llm_chain=chain), "q")) == "abc"
+
+
 class RecordingLibrary(Library):
     """A library that remembers what it was asked."""
 
@@ -404,6 +455,16 @@ class RecordingLibrary(Library):
 
 def test_nothing_found_is_an_empty_list(multi_query: Any, ask: Any) -> None:
     assert ask(multi_query(retriever=library(), llm_chain=writing("one", "two")), "q") == []
+
+
+def test_the_answer_is_a_plain_list(multi_query: Any, ask: Any) -> None:
+    assert type(ask(from_chain(multi_query), "q")) is list
+
+
+async def test_questions_asked_at_the_same_time_are_kept_apart(multi_query: Any) -> None:
+    retriever = spelling(multi_query)
+    found = await asyncio.gather(*(retriever.ainvoke(letter) for letter in "abcabc"))
+    assert [texts(documents) for documents in found] == ["Aa", "Bb", "Cc"] * 2
 
 
 def test_the_verbose_retriever_logs_the_queries(
@@ -643,6 +704,53 @@ def test_retrieve_documents_overridden_finds_the_documents(multi_query: Any, ask
             return docs("yxy", queries=queries)
 
     assert ask(from_chain(Own), "q") == docs("yx", queries=["one", "two"])
+
+
+def reverse(documents: list[Document]) -> None:
+    documents.reverse()
+
+
+def replace_the_first(documents: list[Document]) -> None:
+    documents[0] = docs("z")[0]
+
+
+def drop_the_second(documents: list[Document]) -> None:
+    del documents[1]
+
+
+def move_the_last_to_the_front(documents: list[Document]) -> None:
+    documents.insert(0, documents.pop())
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (reverse, "cba"),
+        (replace_the_first, "zbc"),
+        (drop_the_second, "abc"),
+        (move_the_last_to_the_front, "cab"),
+        (list[Document].clear, ""),
+    ],
+)
+def test_retrieve_documents_overridden_may_edit_what_was_found_in_place(
+    multi_query: Any, ask: Any, edit: Callable[[list[Document]], None], expected: str
+) -> None:
+    class Edited(multi_query):  # type: ignore[misc]
+        def retrieve_documents(
+            self, queries: list[str], run_manager: CallbackManagerForRetrieverRun
+        ) -> Any:
+            documents = super().retrieve_documents(queries, run_manager)  # a, b, b, c
+            edit(documents)
+            return documents
+
+        async def aretrieve_documents(
+            self, queries: list[str], run_manager: AsyncCallbackManagerForRetrieverRun
+        ) -> Any:
+            documents = await super().aretrieve_documents(queries, run_manager)
+            edit(documents)
+            return documents
+
+    assert texts(ask(from_chain(Edited), "q")) == expected
 
 
 def test_unique_union_overridden_has_the_last_word(multi_query: Any, ask: Any) -> None:

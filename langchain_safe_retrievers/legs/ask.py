@@ -1,0 +1,115 @@
+"""One question to one leg."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables.config import patch_config, run_in_executor
+
+from langchain_safe_retrievers.errors import LegTimeoutError
+from langchain_safe_retrievers.fusion.fuser import RankedList
+from langchain_safe_retrievers.legs.answers import read_answer
+from langchain_safe_retrievers.legs.open_runs import OpenRuns
+from langchain_safe_retrievers.legs.threads import (
+    MAX_ABANDONED,
+    abandoned_threads,
+    run_in_own_thread,
+)
+
+
+@dataclass(eq=False)
+class Ask:
+    """One question to one leg.
+
+    Args:
+        name: The leg's name, for reports and errors.
+        tag: The tag of its run.
+        leg: Any `RetrieverLike`.
+        query: What to ask.
+        arguments: Named arguments for its `invoke`.
+    """
+
+    name: str
+    tag: str
+    leg: Runnable[str, Any]
+    query: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    runs: OpenRuns = field(default_factory=OpenRuns)
+    handlers: list[Any] = field(default_factory=list)
+
+    @property
+    def owner(self) -> int:
+        """Who is to blame for the threads that hang in this leg."""
+        return id(self.leg)
+
+    def config(self, config: RunnableConfig | None, run_manager: Any) -> RunnableConfig:
+        """Return the leg's config: the caller's whole config, below the retriever's run.
+
+        Args:
+            config: The caller's config.
+            run_manager: The retriever's run, or None.
+
+        Returns:
+            A new config.
+        """
+        child = run_manager.get_child(tag=self.tag) if run_manager is not None else None
+        if child is not None and child.handlers:
+            child.add_handler(self.runs, inherit=True)
+            self.handlers = child.handlers
+        return patch_config(config, callbacks=child)
+
+    def ask(self, config: RunnableConfig, leg_timeout: float | None) -> RankedList:
+        """Ask and read the answer.
+
+        Args:
+            config: The leg's config.
+            leg_timeout: Seconds after which nobody waits any more, or None.
+
+        Returns:
+            The leg's documents.
+
+        Raises:
+            LegTimeoutError: Too many threads hang in the leg already.
+            LegResultError: The leg returned no list of documents.
+        """
+        if leg_timeout is not None:
+            self._check_abandoned()
+        answer = self.leg.invoke(self.query, config, **self.arguments)
+        return read_answer(answer, self.name, self.query)
+
+    async def aask(self, config: RunnableConfig, leg_timeout: float | None) -> RankedList:
+        """Ask and read the answer without blocking the loop; as `ask`.
+
+        Args:
+            config: The leg's config.
+            leg_timeout: Seconds after which nobody waits any more, or None.
+
+        Returns:
+            The leg's documents.
+        """
+        if leg_timeout is not None and _is_sync_only(self.leg):
+            self._check_abandoned()
+            found: RankedList = await run_in_own_thread(lambda: self.ask(config, None), self.owner)
+            return found
+        answer = await self.leg.ainvoke(self.query, config, **self.arguments)
+        if isinstance(answer, Iterator):
+            return await run_in_executor(None, read_answer, answer, self.name, self.query)
+        return read_answer(answer, self.name, self.query)
+
+    def _check_abandoned(self) -> None:
+        if abandoned_threads(self.owner) >= MAX_ABANDONED:
+            msg = f"leg {self.name!r} was not asked: {MAX_ABANDONED} threads still hang in it"
+            raise LegTimeoutError(msg)
+
+
+def _is_sync_only(leg: Runnable[str, Any]) -> bool:
+    """Tell whether `ainvoke` would run the leg's sync code in the loop's own executor."""
+    if isinstance(leg, RunnableLambda):
+        return not hasattr(leg, "afunc")
+    default = BaseRetriever._aget_relevant_documents  # noqa: SLF001 - core's extension point
+    return isinstance(leg, BaseRetriever) and type(leg)._aget_relevant_documents is default  # noqa: SLF001

@@ -1,0 +1,109 @@
+"""Closing the runs that nobody else will close."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+
+from langchain_safe_retrievers.legs.open_runs import OpenRuns
+
+_KINDS = ("chain", "llm", "retriever", "tool")
+_ERROR = TimeoutError("too late")
+
+
+class _Listener(BaseCallbackHandler):
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, Any, UUID, UUID | None]] = []
+
+    def _hear(self, kind: str, error: Any, run_id: UUID, parent_run_id: UUID | None) -> None:
+        self.heard.append((kind, error, run_id, parent_run_id))
+
+    def on_chain_error(self, error: Any, *, run_id: Any, parent_run_id: Any = None, **_: Any):
+        self._hear("chain", error, run_id, parent_run_id)
+
+    def on_llm_error(self, error: Any, *, run_id: Any, parent_run_id: Any = None, **_: Any):
+        self._hear("llm", error, run_id, parent_run_id)
+
+    def on_retriever_error(self, error: Any, *, run_id: Any, parent_run_id: Any = None, **_: Any):
+        self._hear("retriever", error, run_id, parent_run_id)
+
+    def on_tool_error(self, error: Any, *, run_id: Any, parent_run_id: Any = None, **_: Any):
+        self._hear("tool", error, run_id, parent_run_id)
+
+
+class _AsyncListener(AsyncCallbackHandler):
+    def __init__(self) -> None:
+        self.heard: list[UUID] = []
+
+    async def on_retriever_error(self, error: Any, *, run_id: UUID, **_: Any) -> None:
+        self.heard.append(run_id)
+
+
+class _Deaf(_Listener):
+    @property
+    def ignore_retriever(self) -> bool:
+        return True
+
+
+def test_open_runs_are_closed_innermost_first_below_their_parents():
+    runs, listener = OpenRuns(), _Listener()
+    outer, inner = uuid4(), uuid4()
+    runs.on_retriever_start({}, "q", run_id=outer)
+    runs.on_chain_start({}, {}, run_id=inner, parent_run_id=outer)
+
+    runs.close([listener], _ERROR)
+
+    assert listener.heard == [
+        ("chain", _ERROR, inner, outer),
+        ("retriever", _ERROR, outer, None),
+    ]
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize("end", ["end", "error"])
+def test_a_run_that_ended_is_not_closed_again(kind: str, end: str):
+    runs, listener, run = OpenRuns(), _Listener(), uuid4()
+    getattr(runs, f"on_{kind}_start")({}, "q", run_id=run)
+    assert list(runs.open) == [run]
+
+    getattr(runs, f"on_{kind}_{end}")("any", run_id=run)
+    runs.close([listener], _ERROR)
+
+    assert listener.heard == []
+
+
+@pytest.mark.parametrize("kind", [*_KINDS, "chat_model"])
+def test_every_kind_of_run_is_closed_once_by_its_own_event(kind: str):
+    runs, listener, run = OpenRuns(), _Listener(), uuid4()
+    getattr(runs, f"on_{kind}_start")({}, "q", run_id=run)
+
+    runs.close([listener], _ERROR)
+    runs.close([listener], _ERROR)
+
+    assert [heard[0] for heard in listener.heard] == ["llm" if kind == "chat_model" else kind]
+
+
+async def test_async_handlers_are_told_too():
+    runs, listener, alistener, run = OpenRuns(), _Listener(), _AsyncListener(), uuid4()
+    runs.on_retriever_start({}, "q", run_id=run)
+
+    await runs.aclose([listener, alistener], _ERROR)
+
+    assert alistener.heard == [run]
+    assert [heard[2] for heard in listener.heard] == [run]
+
+
+def test_a_handler_that_ignores_such_runs_is_not_told():
+    runs, deaf, run = OpenRuns(), _Deaf(), uuid4()
+    runs.on_retriever_start({}, "q", run_id=run)
+
+    runs.close([deaf], _ERROR)
+
+    assert deaf.heard == []
+
+
+def test_the_end_of_an_unknown_run_is_nothing_to_it():
+    OpenRuns().on_chain_end({}, run_id=uuid4())
