@@ -197,8 +197,8 @@ class PipelineRetriever(BaseRetriever):
         if unknown:
             legs = ", ".join(type(leg).__name__ for leg in self._legs())
             msg = (
-                f"{self.get_name()} was given {', '.join(map(repr, sorted(unknown)))}, which none of "
-                f"its legs ({legs}) takes; leave it out, or use a leg that declares it"
+                f"{self.get_name()} was given {', '.join(map(repr, sorted(unknown)))}, which none "
+                f"of its legs ({legs}) takes; leave it out, or use a leg that declares it"
             )
             raise UnacceptedArgumentError(msg)
         retrieval.ask_for(retrieval.given.get("k", self.k), self.fetch_k, taken)

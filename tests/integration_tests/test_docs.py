@@ -51,11 +51,11 @@ def test_the_readme_and_the_migration_guide_have_blocks_that_promise_something()
         assert sum(len(promised(block)) for block in blocks(page, "python")) > 5, page.name
 
 
-def test_two_commands_do_all_the_set_up_and_one_of_them_is_what_ci_runs() -> None:
-    quickstart, test = blocks(README, "bash")[0].split("\n")[-3:-1]
-    assert quickstart == 'pip install -e ".[quickstart]" && python examples/quickstart.py'
-    assert test == 'pip install -e ".[test]" && pytest'
-    assert test in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+def test_the_readme_has_two_commands_that_do_all_the_set_up() -> None:
+    assert "".join(blocks(README, "bash")).strip().splitlines() == [
+        'pip install -e ".[quickstart]" && python examples/quickstart.py',
+        'pip install -e ".[test]" && pytest',
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

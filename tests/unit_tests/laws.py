@@ -307,9 +307,11 @@ def check_order_of_legs_does_not_matter(run: Run, legs: list[list[Document]], po
         assert sorted(document.page_content for document in documents) == sorted(texts)
 
 
-def check_one_leg_one_vote(run: Run, legs: list[list[Document]], policy: Any) -> None:
-    """Law 8: a document's score is Σ w / (60 + its best rank in the leg), however often it is there."""
-    weights = [1.0, 0.5, 0.25][: len(legs)]
+def check_one_leg_one_vote(
+    run: Run, legs: list[list[Document]], policy: Any, weights: Sequence[float] = (1.0, 0.5, 0.25)
+) -> None:
+    """Law 8: a score is Σ w / (60 + the best rank in the leg), however often a leg repeats it."""
+    weights = weights[: len(legs)]
     expected: dict[str, float] = {}
     for leg, weight in zip(legs, weights, strict=True):
         texts = [document.page_content for document in leg]

@@ -35,8 +35,8 @@ class _Plain(BaseRetriever):
         return [Document(page_content="plain")]
 
 
-class _Strict(BaseRetriever):
-    """Takes `k` and `lang` by name, and tells what it got."""
+class _SyncOnly(BaseRetriever):
+    """Takes `k` and `lang` by name, and tells what it got; async, core runs it in a thread."""
 
     default_k: int = 0
 
@@ -44,6 +44,15 @@ class _Strict(BaseRetriever):
         self, query: str, *, run_manager: Any, k: int | None = None, lang: str = "any"
     ) -> list[Document]:
         return [Document(page_content=f"k={k or self.default_k} lang={lang}")]
+
+
+class _Strict(_SyncOnly):
+    """The same, for async too."""
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: Any, k: int | None = None, lang: str = "any"
+    ) -> list[Document]:
+        return self._get_relevant_documents(query, run_manager=run_manager, k=k, lang=lang)
 
 
 def _function(query: str, *, k: int | None = None, lang: str = "any") -> list[str]:
@@ -81,22 +90,23 @@ def _told_legs() -> dict[str, Runnable[Any, Any]]:
         "retriever": strict,
         "bind": strict.bind(unused_by_others="x").bound,
         "with_config": strict.with_config(tags=["a"]),
-        "with_retry": strict.with_retry(),
+        "with_retry": strict.with_retry(wait_exponential_jitter=False),
         "with_fallbacks": strict.with_fallbacks([_Strict()]),
         "configurable_fields": strict.configurable_fields(default_k=ConfigurableField(id="k0")),
         "configurable_alternatives": strict.configurable_alternatives(
             ConfigurableField(id="which"), other=_Strict()
         ),
         "sequence": strict | RunnablePassthrough(),
-        "deep": (strict.with_retry() | RunnablePassthrough()).with_config(tags=["a"]),
+        "deep": (strict.with_fallbacks([strict]) | RunnablePassthrough()).with_config(tags=["a"]),
         "function": RunnableLambda(_function),
         "both functions": RunnableLambda(_function, _afunction),
         "function with config": RunnableLambda(_with_config),
         "partial": RunnableLambda(partial(_function)),
         "method": RunnableLambda(_Method().ask),
         "unhashable callable": RunnableLambda(_Callable()),
-        "ensemble": ensemble_of(strict),
-        "ensemble with retry": ensemble_of(strict).with_retry(),
+        "retriever for sync alone": _SyncOnly(),
+        "ensemble": ensemble_of(strict, fetch_k=50),
+        "wrapped ensemble": ensemble_of(strict, fetch_k=50).with_config(tags=["a"]),
     }
 
 
@@ -168,8 +178,10 @@ def test_what_core_reads_itself_reaches_only_a_leg_that_names_it():
             return []
 
     assert takes(_Tagged(), "tags")
-    for name in ("tags", "metadata", "verbose", "run_id", "run_name", "run_manager", "config"):
-        assert not takes(FakeLeg() if name != "config" else RunnableLambda(_with_config), name)
+    for name in ("tags", "metadata", "verbose", "run_id", "run_name"):
+        assert not takes(FakeLeg(), name)
+    assert not takes(_Strict(), "run_manager")
+    assert not takes(RunnableLambda(_with_config), "config")
 
 
 def test_a_leg_may_say_itself_what_it_takes():
@@ -181,6 +193,10 @@ def test_a_leg_may_say_itself_what_it_takes():
     assert not takes(_Asked(), "k")
 
 
+def _is_odd(document: Document) -> bool:
+    return not document.metadata["even"]
+
+
 @both_ways
 def test_a_vector_store_takes_k_and_filter_as_it_does_by_itself(call: Callable[..., Any]):
     store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
@@ -188,7 +204,7 @@ def test_a_vector_store_takes_k_and_filter_as_it_does_by_itself(call: Callable[.
         [Document(page_content=f"text {n}", metadata={"even": n % 2 == 0}) for n in range(60)]
     )
 
-    found = call(ensemble_of(store.as_retriever()), "q", k=20, filter={"even": False})
+    found = call(ensemble_of(store.as_retriever()), "q", k=20, filter=_is_odd)
 
     # 60 texts, 30 of them odd: k = 20 asks the store for 80, which holds all 30
     assert len(found) == 20

@@ -30,7 +30,7 @@ every_idempotent_policy = pytest.mark.parametrize(
 )
 json_like = ranked_lists(json_values, json_keys)
 hostile = ranked_lists()
-few = settings(max_examples=25)
+few = settings(max_examples=15)
 
 
 @every_policy

@@ -51,7 +51,7 @@ from langchain_core.runnables import (
 )
 from langchain_core.runnables.config import patch_config
 from langchain_core.tools import create_retriever_tool
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from langchain_safe_retrievers import SafeEnsembleRetriever, unique_by_key
 
@@ -113,11 +113,11 @@ class Leg(BaseRetriever):
         return self._get_relevant_documents(query, run_manager=run_manager.get_sync(), limit=limit)
 
 
-class Boom(Exception):
+class BoomError(Exception):
     """A leg's own error."""
 
 
-BOOM = Boom("the same in every run")
+BOOM = BoomError("the same in every run")
 
 
 def leg(letters: str, **settings: Any) -> Leg:
@@ -294,31 +294,31 @@ def test_too_few_weights_assigned_later_fail_in_upstreams_words(ensemble: Any, a
 
 
 @pytest.mark.parametrize(
-    ("legs", "weights", "c", "expected"),
+    ("legs", "settings", "expected"),
     [
-        (["a"], None, 60, "a"),
-        (["", ""], None, 60, ""),
-        (["", "ab"], None, 60, "ab"),
+        (["a"], {}, "a"),
+        (["", ""], {}, ""),
+        (["", "ab"], {}, "ab"),
         # b scores 0.5/62 + 0.5/61, a 0.5/61 and c 0.5/62
-        (["ab", "bc"], None, 60, "bac"),
+        (["ab", "bc"], {}, "bac"),
         # equal scores: the first leg's first, then by rank
-        (["a", "b"], None, 60, "ab"),
-        (["ab", "ba"], None, 60, "ab"),
-        (["ab", "cd"], None, 60, "acbd"),
-        (["ba", "dc", "fe"], None, 60, "bdface"),
+        (["a", "b"], {}, "ab"),
+        (["ab", "ba"], {}, "ab"),
+        (["ab", "cd"], {}, "acbd"),
+        (["ba", "dc", "fe"], {}, "bdface"),
         # a scores 1/2 and b 2/2
-        (["a", "b"], [1.0, 2.0], 1, "ba"),
+        (["a", "b"], {"weights": [1.0, 2.0], "c": 1}, "ba"),
         # c = 1, weights 3 and 2: a 3/2, b 3/3, c 2/2: b and c tie, b's leg is first
-        (["ab", "c"], [3.0, 2.0], 1, "abc"),
-        (["c", "ab"], [2.0, 3.0], 1, "acb"),
+        (["ab", "c"], {"weights": [3.0, 2.0], "c": 1}, "abc"),
+        (["c", "ab"], {"weights": [2.0, 3.0], "c": 1}, "acb"),
         # weights are not normalised and need not add up to one
-        (["abc", "cba"], [100.0, 1.0], 60, "abc"),
+        (["abc", "cba"], {"weights": [100.0, 1.0]}, "abc"),
     ],
 )
 def test_fused_order_is_by_score_then_leg_then_rank(
-    ensemble: Any, ask: Any, legs: list[str], weights: list[float] | None, c: int, expected: str
+    ensemble: Any, ask: Any, legs: list[str], settings: dict[str, Any], expected: str
 ) -> None:
-    retriever = ensemble(retrievers=[leg(letters) for letters in legs], weights=weights, c=c)
+    retriever = ensemble(retrievers=[leg(letters) for letters in legs], **settings)
     assert ask(retriever, "q") == docs(expected)
 
 
@@ -506,7 +506,7 @@ def overriding_rank_fusion(base: Any) -> Any:
     """Return a subclass that notes how `rank_fusion` was called, and answers `z`."""
 
     class Overriding(base):  # type: ignore[misc]
-        seen: list[Any] = []
+        seen: list[Any] = Field(default_factory=list)
 
         def rank_fusion(
             self,
@@ -525,7 +525,7 @@ def overriding_arank_fusion(base: Any) -> Any:
     """Return a subclass that notes how `arank_fusion` was called, and answers `z`."""
 
     class Overriding(base):  # type: ignore[misc]
-        seen: list[Any] = []
+        seen: list[Any] = Field(default_factory=list)
 
         async def arank_fusion(
             self,
@@ -639,7 +639,7 @@ def test_weighted_reciprocal_rank_overridden_gets_one_list_a_leg_and_has_the_las
     ensemble: Any, ask: Any
 ) -> None:
     class Fused(ensemble):  # type: ignore[misc]
-        seen: list[Any] = []
+        seen: list[Any] = Field(default_factory=list)
 
         def weighted_reciprocal_rank(self, doc_lists: list[list[Document]]) -> list[Document]:
             self.seen.append(doc_lists)
@@ -852,7 +852,7 @@ def flaky() -> Any:
         return docs("r")
 
     return RunnableLambda(find).with_retry(
-        stop_after_attempt=2, wait_exponential_jitter=False, retry_if_exception_type=(Boom,)
+        stop_after_attempt=2, wait_exponential_jitter=False, retry_if_exception_type=(BoomError,)
     )
 
 
@@ -1077,10 +1077,10 @@ def test_the_callers_context_variables_reach_the_legs(ensemble: Any, ask: Any) -
 def test_a_legs_error_is_raised_as_the_very_object_and_reported(
     ensemble: Any, ask: Any, recorder: Any, position: int
 ) -> None:
-    boom = Boom("no index")
+    boom = BoomError("no index")
     legs: list[Any] = [leg("a"), leg("b")]
     legs.insert(position, failing(boom))
-    with pytest.raises(Boom) as raised:
+    with pytest.raises(BoomError) as raised:
         ask(ensemble(retrievers=legs), "q", {"callbacks": [recorder]})
     assert raised.value is boom
     assert str(raised.value) == "no index"
@@ -1091,21 +1091,21 @@ def test_a_legs_error_is_raised_as_the_very_object_and_reported(
 
 def test_a_legs_error_ends_the_event_stream(ensemble: Any) -> None:
     async def events() -> list[Any]:
-        retriever = ensemble(retrievers=[leg("a"), failing(Boom("no index"))])
+        retriever = ensemble(retrievers=[leg("a"), failing(BoomError("no index"))])
         return [event async for event in retriever.astream_events("q", version="v2")]
 
-    with pytest.raises(Boom, match="no index"):
+    with pytest.raises(BoomError, match="no index"):
         asyncio.run(events())
 
 
 def test_an_overridden_methods_error_is_reported(ensemble: Any, ask: Any, recorder: Any) -> None:
-    boom = Boom()
+    boom = BoomError()
 
     class Broken(ensemble):  # type: ignore[misc]
         def weighted_reciprocal_rank(self, doc_lists: list[list[Document]]) -> list[Document]:
             raise boom
 
-    with pytest.raises(Boom) as raised:
+    with pytest.raises(BoomError) as raised:
         ask(Broken(retrievers=[leg("a"), leg("b")]), "q", {"callbacks": [recorder]})
     assert raised.value is boom
     assert recorder.root.ends == [boom]
@@ -1240,7 +1240,7 @@ async def test_abatch_answers_in_the_order_of_the_questions(ensemble: Any) -> No
 
 
 async def test_batch_returns_errors_when_asked_to(ensemble: Any) -> None:
-    boom = Boom()
+    boom = BoomError()
 
     def find(query: str) -> list[Document]:
         if query == "bad":
@@ -1251,7 +1251,7 @@ async def test_batch_returns_errors_when_asked_to(ensemble: Any) -> None:
     expected = [docs("ab"), boom, docs("ac")]
     assert retriever.batch(["b", "bad", "c"], return_exceptions=True) == expected
     assert await retriever.abatch(["b", "bad", "c"], return_exceptions=True) == expected
-    with pytest.raises(Boom):
+    with pytest.raises(BoomError):
         retriever.batch(["b", "bad", "c"])
 
 

@@ -57,7 +57,7 @@ from langchain_core.runnables import (
     RunnableSequence,
 )
 from langchain_core.tools import create_retriever_tool
-from pydantic import PrivateAttr, ValidationError
+from pydantic import Field, PrivateAttr, ValidationError
 
 from langchain_safe_retrievers import (
     DEFAULT_QUERY_PROMPT,
@@ -101,11 +101,11 @@ class Library(BaseRetriever):
         return copy.deepcopy(self.answers.get(query, []))
 
 
-class Boom(Exception):
+class BoomError(Exception):
     """A retriever's own error."""
 
 
-BOOM = Boom("the same in every run")
+BOOM = BoomError("the same in every run")
 
 
 def library(**answers: str) -> Library:
@@ -194,7 +194,7 @@ def test_from_llm_takes_upstreams_arguments_in_upstreams_order_with_its_defaults
 
 def test_from_llm_may_be_called_by_position(multi_query: Any, ask: Any) -> None:
     prompt = PromptTemplate.from_template("Reword {question}")
-    retriever = multi_query.from_llm(shelf(), model("one", "two"), prompt, "lines", True)  # noqa: FBT003
+    retriever = multi_query.from_llm(shelf(), model("one", "two"), prompt, "lines", True)
     assert type(retriever) is multi_query
     assert retriever.include_original is True
     assert texts(ask(retriever, "q")) == "abcd"
@@ -444,7 +444,7 @@ def test_a_prompt_may_have_more_than_the_question(multi_query: Any, ask: Any, pr
 class RecordingLibrary(Library):
     """A library that remembers what it was asked."""
 
-    _asked: list[str] = []
+    _asked: list[str] = PrivateAttr(default_factory=list)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
@@ -604,7 +604,7 @@ def recording(base: Any) -> Any:
     """Return a subclass that notes every call with what it got and gave."""
 
     class Recording(base):  # type: ignore[misc]
-        calls: list[Any] = []
+        calls: list[Any] = Field(default_factory=list)
 
         def generate_queries(
             self, question: str, run_manager: CallbackManagerForRetrieverRun
@@ -765,8 +765,8 @@ def test_a_list_of_lists_goes_from_retrieve_documents_to_unique_union_untouched(
     multi_query: Any, ask: Any
 ) -> None:
     class Fusing(multi_query):  # type: ignore[misc]
-        given: list[Any] = []
-        taken: list[Any] = []
+        given: list[Any] = Field(default_factory=list)
+        taken: list[Any] = Field(default_factory=list)
 
         def retrieve_documents(
             self, queries: list[str], run_manager: CallbackManagerForRetrieverRun
@@ -823,23 +823,23 @@ async def test_each_override_is_used_on_its_own_side_only(multi_query: Any) -> N
         def generate_queries(
             self, question: str, run_manager: CallbackManagerForRetrieverRun
         ) -> list[str]:
-            raise Boom
+            raise BoomError
 
         def retrieve_documents(
             self, queries: list[str], run_manager: CallbackManagerForRetrieverRun
         ) -> list[Document]:
-            raise Boom
+            raise BoomError
 
     class AsyncOnly(multi_query):  # type: ignore[misc]
         async def agenerate_queries(
             self, question: str, run_manager: AsyncCallbackManagerForRetrieverRun
         ) -> list[str]:
-            raise Boom
+            raise BoomError
 
         async def aretrieve_documents(
             self, queries: list[str], run_manager: AsyncCallbackManagerForRetrieverRun
         ) -> list[Document]:
-            raise Boom
+            raise BoomError
 
     assert texts(await from_chain(SyncOnly).ainvoke("q")) == "abc"
     assert texts(from_chain(AsyncOnly).invoke("q")) == "abc"
@@ -987,9 +987,9 @@ class Failing(Library):
 def test_a_searchs_error_is_raised_as_the_very_object_and_reported(
     multi_query: Any, ask: Any, recorder: Any, queries: list[str]
 ) -> None:
-    boom = Boom("no index")
+    boom = BoomError("no index")
     retriever = multi_query(retriever=Failing(answers={}, error=boom), llm_chain=writing(*queries))
-    with pytest.raises(Boom) as raised:
+    with pytest.raises(BoomError) as raised:
         ask(retriever, "q", {"callbacks": [recorder]})
     assert raised.value is boom
     assert str(raised.value) == "no index"
@@ -1002,13 +1002,13 @@ def test_a_searchs_error_is_raised_as_the_very_object_and_reported(
 def test_an_overridden_methods_error_is_raised_and_reported(
     multi_query: Any, recorder: Any, method: str
 ) -> None:
-    boom = Boom()
+    boom = BoomError()
 
     def fail(*arguments: Any) -> Any:
         raise boom
 
     retriever = from_chain(type("Broken", (multi_query,), {method: fail}))
-    with pytest.raises(Boom) as raised:
+    with pytest.raises(BoomError) as raised:
         retriever.invoke("q", {"callbacks": [recorder]})
     assert raised.value is boom
     assert recorder.root.ends == [boom]
@@ -1167,7 +1167,7 @@ async def test_batches_answer_in_the_order_of_the_questions(multi_query: Any) ->
 
 
 async def test_batches_return_errors_when_asked_to(multi_query: Any) -> None:
-    boom = Boom()
+    boom = BoomError()
     retriever = multi_query(
         retriever=Failing(answers={"a": docs("a")}, error=boom),
         llm_chain=RunnableLambda(lambda given: [given["question"]]),
