@@ -4,7 +4,7 @@
 
 `DIR` holds a retrieval set in BEIR layout (corpus.jsonl, queries.jsonl, qrels.tsv) with unit
 vectors NAME.corpus.npy and NAME.queries.npy. The legs are Chroma and BM25Retriever, fused by
-reciprocal rank. The default depth, max(50, 4 k), is required to reach 99 % of the best nDCG@10
+reciprocal rank. The default depth, max(50, 2 k), is required to reach 99 % of the best nDCG@10
 that any depth up to 200 reaches, for at most twice the latency of depth 10.
 """
 

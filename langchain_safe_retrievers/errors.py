@@ -7,6 +7,9 @@ built-in error that Python programmers already catch for that kind of mistake::
     ├── ConfigurationError (ValueError)             a setting that cannot work
     │   └── PolicyError (AssertionError)            a merge policy that contradicts itself
     ├── FilterError (ValueError)                    a filter that cannot be read
+    ├── MetadataError (TypeError, ValueError)       metadata that cannot be stored as it is
+    ├── MissingExtraError (ImportError)             an optional package that is not installed
+    ├── IndexLockedError (TimeoutError)             an index that someone else is writing
     ├── UnacceptedArgumentError (TypeError)         an argument that no leg takes
     ├── LegError
     │   ├── LegResultError (TypeError)              a leg returned no list of documents
@@ -37,6 +40,18 @@ class PolicyError(ConfigurationError, AssertionError):
 
 class FilterError(SafeRetrieverError, ValueError):
     """A metadata filter that cannot be read."""
+
+
+class MetadataError(SafeRetrieverError, TypeError, ValueError):
+    """A metadata value that cannot be stored and come back as it was."""
+
+
+class MissingExtraError(SafeRetrieverError, ImportError):
+    """An optional package that is needed here and is not installed."""
+
+
+class IndexLockedError(SafeRetrieverError, TimeoutError):
+    """Another writer holds the index, and did not finish within `lock_timeout` seconds."""
 
 
 class UnacceptedArgumentError(SafeRetrieverError, TypeError):

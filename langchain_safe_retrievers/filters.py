@@ -382,3 +382,31 @@ def _unknown(name: object, path: _Path, known: Collection[str]) -> FilterError:
     close = get_close_matches(str(name).strip().lower(), known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else "."
     return _refusal(path, name, f"one of {', '.join(known)}{hint}")
+
+
+def both_filters(first: Any, second: Any) -> Any:
+    """Return the filter that lets a document pass only if two others do.
+
+    Args:
+        first: A portable filter, as a leg was given for good.
+        second: A portable filter, as a call gives it.
+
+    Returns:
+        A portable filter.
+
+    Raises:
+        FilterError: They differ and one of them is a store's own: they cannot be joined.
+
+    Example:
+        >>> both_filters({"tenant": 7}, {"lang": "en"})
+        {'$and': [{'tenant': 7}, {'lang': 'en'}]}
+    """
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return dict(second) if first == second else {"$and": [dict(first), dict(second)]}
+    if first is second:
+        return second
+    msg = (
+        f"a leg was given the filter {first!r} for good, and the call gives {second!r}; the call's "
+        "would replace the leg's, and they can be joined only if both are dicts: write one filter"
+    )
+    raise FilterError(msg)

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from langchain_safe_retrievers.merging.conflicts import Conflicts, describe_conflicts
+from langchain_safe_retrievers.merging.conflicts import Conflicts, describe_conflicts, name_of
 
 EVENT = "retrieval_report"
 """Name of the custom event that carries `RetrievalReport.to_dict()`."""
@@ -82,7 +82,7 @@ class RetrievalReport:
         """
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         fields["legs"] = [vars(leg) for leg in self.legs]
-        return _json_native(fields)  # type: ignore[no-any-return]
+        return _JsonNative().of(fields)  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
         """Return a readable block: a line for the whole, for each leg, note and conflict."""
@@ -111,19 +111,58 @@ def _ms(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms"
 
 
-def _json_native(value: Any, levels: int = 32) -> Any:
-    if value is None or type(value) in (str, int, bool):
-        return value
-    if levels and isinstance(value, Mapping):
-        return {str(key): _json_native(item, levels - 1) for key, item in value.items()}
-    if levels and isinstance(value, (list, tuple)):
-        return [_json_native(item, levels - 1) for item in value]
-    if type(value) is float and abs(value) < float("inf"):
-        return value
+def error_text(error: BaseException) -> str:
+    """Return an error's type and message.
+
+    Args:
+        error: The error; its own `__str__` may fail.
+
+    Returns:
+        The text.
+
+    Example:
+        >>> error_text(ValueError("no such index"))
+        'ValueError: no such index'
+    """
     try:
-        return repr(value)
-    except Exception:  # noqa: BLE001 - the value's own `__repr__` failed
-        return object.__repr__(value)
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - the error's own `__str__` failed
+        return type(error).__name__
+
+
+class _JsonNative:
+    """Turns values into JSON-native ones, at most so many containers: cycles and sharing end."""
+
+    def __init__(self, containers: int = 10_000) -> None:
+        self.left = containers
+
+    def of(self, value: Any, levels: int = 32) -> Any:
+        """Return the value as JSON has it; at most `levels` containers deep."""
+        if _is_native(value):
+            return value
+        self.left -= 1
+        try:
+            return self._container(value, levels)
+        except Exception:  # noqa: BLE001 - the value cannot be read or printed
+            return object.__repr__(value)
+
+    def _container(self, value: Any, levels: int) -> Any:
+        if not isinstance(value, (Mapping, list, tuple)):
+            return repr(value)
+        if not levels or self.left < 0:
+            return "..."
+        if isinstance(value, Mapping):
+            return {name_of(key): self.of(item, levels - 1) for key, item in value.items()}
+        return [self.of(item, levels - 1) for item in value]
+
+
+def _is_native(value: Any) -> bool:
+    kind = type(value)
+    if kind is int:
+        return bool(value.bit_length() <= 1024)  # noqa: PLR2004 - what every reader of JSON takes
+    if kind is float:
+        return bool(abs(value) < float("inf"))
+    return value is None or kind in (str, bool)
 
 
 _collectors: ContextVar[tuple[list[RetrievalReport], ...]] = ContextVar(

@@ -16,10 +16,10 @@ from langchain_safe_retrievers.errors import ConfigurationError
 from langchain_safe_retrievers.filters import compile_filter
 from langchain_safe_retrievers.fusion.fuser import RankedList
 from langchain_safe_retrievers.merging.fold import Merged
-from langchain_safe_retrievers.report import LegReport, RetrievalReport
+from langchain_safe_retrievers.report import LegReport, RetrievalReport, error_text
 
 _FETCH_AT_LEAST = 50  # see benchmarks/fetch_depth.py
-_FETCH_FACTOR = 4
+_FETCH_FACTOR = 2
 
 
 @dataclass(eq=False)
@@ -163,7 +163,7 @@ class Retrieval:
             notes=tuple(self.notes),
             degraded=self.degraded,
             seconds=monotonic() - self.started,
-            error=None if error is None else f"{type(error).__name__}: {error}",
+            error=None if error is None else error_text(error),
         )
 
 

@@ -71,7 +71,7 @@ class FakeLeg(BaseRetriever):
         self._calls.append((query, kwargs))
         if self.delay:
             await asyncio.sleep(self.delay)
-        while self.hangs and not self._released:
+        while self.hangs and not self._released:  # noqa: ASYNC110 - any thread may release it
             await asyncio.sleep(0.001)
         return self._answer()
 

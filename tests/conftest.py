@@ -17,5 +17,7 @@ settings.register_profile(
     max_examples=100,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.register_profile("explore", settings.get_profile("ci"), derandomize=False, max_examples=1000)
+settings.register_profile(
+    "explore", settings.get_profile("ci"), derandomize=False, max_examples=1000
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))

@@ -45,7 +45,7 @@ class RankedList(list[Document]):
         self.scores = scores
 
 
-@dataclass(frozen=True)
+@dataclass
 class Ranking:
     """One leg's list as a fuser sees it: the distinct documents' ranks and scores.
 

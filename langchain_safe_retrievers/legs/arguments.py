@@ -14,7 +14,11 @@ from langchain_core.runnables import (
     RunnableWithFallbacks,
 )
 from langchain_core.runnables.base import RunnableBindingBase
-from langchain_core.runnables.configurable import DynamicRunnable
+from langchain_core.runnables.configurable import (
+    DynamicRunnable,
+    RunnableConfigurableAlternatives,
+)
+from langchain_core.vectorstores import VectorStoreRetriever
 
 # What core's own `invoke` reads; they reach a leg only if it names them.
 _CORE = frozenset({"tags", "metadata", "verbose", "run_id", "run_name"})
@@ -50,7 +54,7 @@ def takes(leg: Any, name: str) -> bool:
     """
     if isinstance(leg, TakesArguments):
         return leg.takes_argument(name)
-    inner = _inside(leg)
+    inner = inside(leg)
     if inner:
         return all(takes(part, name) for part in inner)
     if isinstance(leg, BaseRetriever):
@@ -62,11 +66,47 @@ def takes(leg: Any, name: str) -> bool:
     return name in names or (anything and name not in _CORE)
 
 
-def _inside(leg: Any) -> tuple[Any, ...]:
+def bound_filter(leg: Any) -> Any:
+    """Return the filter that a leg was given for good, which one of a call would replace.
+
+    Args:
+        leg: Any `RetrieverLike`.
+
+    Returns:
+        What `bind(filter=...)` or a vector store's `search_kwargs` hold, or None.
+
+    Example:
+        >>> bound_filter(RunnableLambda(lambda query, filter=None: []).bind(filter={"tenant": 7}))
+        {'tenant': 7}
+    """
+    if isinstance(leg, VectorStoreRetriever):
+        return leg.search_kwargs.get("filter")
+    if isinstance(leg, RunnableBindingBase) and leg.kwargs.get("filter") is not None:
+        return leg.kwargs["filter"]
+    inner = inside(leg)
+    return bound_filter(inner[0]) if len(inner) == 1 else None
+
+
+def inside(leg: Any) -> tuple[Any, ...]:
+    """Return the Runnables that a wrapper hands its input and named arguments to.
+
+    Args:
+        leg: Any Runnable.
+
+    Returns:
+        What is inside, the usual one first; empty for one that wraps nothing.
+
+    Example:
+        >>> inner = RunnableLambda(lambda query: [])
+        >>> inside(inner.with_retry()) == (inner,), inside(inner)
+        (True, ())
+    """
     if isinstance(leg, RunnableBindingBase):
         return (leg.bound,)
     if isinstance(leg, RunnableWithFallbacks):
         return (leg.runnable, *leg.fallbacks)
+    if isinstance(leg, RunnableConfigurableAlternatives):
+        return (leg.default, *leg.alternatives.values())
     if isinstance(leg, DynamicRunnable):
         return (leg.default,)
     if isinstance(leg, RunnableSequence):

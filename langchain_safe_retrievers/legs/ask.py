@@ -40,12 +40,20 @@ class Ask:
     arguments: dict[str, Any] = field(default_factory=dict)
 
     runs: OpenRuns = field(default_factory=OpenRuns)
-    handlers: list[Any] = field(default_factory=list)
 
     @property
     def owner(self) -> int:
         """Who is to blame for the threads that hang in this leg."""
         return id(self.leg)
+
+    @property
+    def is_sync_only(self) -> bool:
+        """Whether `ainvoke` would run the leg's sync code in the loop's own executor."""
+        if isinstance(self.leg, RunnableLambda):
+            return not hasattr(self.leg, "afunc")
+        default = BaseRetriever._aget_relevant_documents  # noqa: SLF001 - core's extension point
+        method = getattr(type(self.leg), "_aget_relevant_documents", None)
+        return method is default
 
     def config(self, config: RunnableConfig | None, run_manager: Any) -> RunnableConfig:
         """Return the leg's config: the caller's whole config, below the retriever's run.
@@ -58,9 +66,7 @@ class Ask:
             A new config.
         """
         child = run_manager.get_child(tag=self.tag) if run_manager is not None else None
-        if child is not None and child.handlers:
-            child.add_handler(self.runs, inherit=True)
-            self.handlers = child.handlers
+        self.runs.watch(child)
         return patch_config(config, callbacks=child)
 
     def ask(self, config: RunnableConfig, leg_timeout: float | None) -> RankedList:
@@ -92,7 +98,8 @@ class Ask:
         Returns:
             The leg's documents.
         """
-        if leg_timeout is not None and _is_sync_only(self.leg):
+        # Core's default async method takes no arguments, and hangs in the loop's own executor.
+        if (self.arguments or leg_timeout is not None) and self.is_sync_only:
             self._check_abandoned()
             found: RankedList = await run_in_own_thread(lambda: self.ask(config, None), self.owner)
             return found
@@ -105,11 +112,3 @@ class Ask:
         if abandoned_threads(self.owner) >= MAX_ABANDONED:
             msg = f"leg {self.name!r} was not asked: {MAX_ABANDONED} threads still hang in it"
             raise LegTimeoutError(msg)
-
-
-def _is_sync_only(leg: Runnable[str, Any]) -> bool:
-    """Tell whether `ainvoke` would run the leg's sync code in the loop's own executor."""
-    if isinstance(leg, RunnableLambda):
-        return not hasattr(leg, "afunc")
-    default = BaseRetriever._aget_relevant_documents  # noqa: SLF001 - core's extension point
-    return isinstance(leg, BaseRetriever) and type(leg)._aget_relevant_documents is default  # noqa: SLF001

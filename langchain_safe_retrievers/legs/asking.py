@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -17,10 +17,11 @@ from langchain_core.runnables import RunnableConfig
 from langchain_safe_retrievers.errors import AllLegsFailedError, LegTimeoutError
 from langchain_safe_retrievers.fusion.fuser import RankedList
 from langchain_safe_retrievers.legs.ask import Ask
+from langchain_safe_retrievers.legs.open_runs import RunClosedError
 from langchain_safe_retrievers.legs.outcome import Limits, Outcome
 from langchain_safe_retrievers.legs.tasks import run_in_tasks
-from langchain_safe_retrievers.legs.threads import run_in_threads
-from langchain_safe_retrievers.report import LegReport
+from langchain_safe_retrievers.legs.threads import MAX_ABANDONED, run_in_threads
+from langchain_safe_retrievers.report import LegReport, error_text
 from langchain_safe_retrievers.retrieval import Retrieval
 
 logger = logging.getLogger(__name__)
@@ -72,8 +73,8 @@ def ask_legs(
     try:
         outcomes = run_in_threads(jobs, limits, [ask.owner for ask in asks])
     finally:
-        for ask, error in _unclosed(asks, outcomes, policy):
-            ask.runs.close(ask.handlers, error)
+        for ask, error in _given_up(asks, outcomes, policy):
+            ask.runs.close(error)
     return _settle(asks, outcomes, policy, retrieval)
 
 
@@ -101,46 +102,38 @@ async def aask_legs(
         Exception: A leg's own error, if it is not to be skipped.
     """
     limits = _limits(policy, config)
+    if policy.timeout is not None and any(ask.is_sync_only for ask in asks):
+        limits = replace(limits, workers=min(limits.workers or MAX_ABANDONED, MAX_ABANDONED))
     configs = [ask.config(config, run_manager) for ask in asks]
     jobs = [partial(ask.aask, its, policy.timeout) for ask, its in zip(asks, configs, strict=True)]
     outcomes: list[Outcome] | None = None
     try:
         outcomes = await run_in_tasks(jobs, limits)
     finally:
-        for ask, error in _unclosed(asks, outcomes, policy):
-            await ask.runs.aclose(ask.handlers, error)
+        for ask, error in _given_up(asks, outcomes, policy):
+            await ask.runs.aclose(error)
     return _settle(asks, outcomes, policy, retrieval)
 
 
 def _limits(policy: FailurePolicy, config: RunnableConfig | None) -> Limits:
     workers = (config or {}).get("max_concurrency")
     stop = policy.on_error == "raise"
-    return Limits(workers=workers and max(workers, 1), timeout=policy.timeout, stop_on_error=stop)
+    return Limits(workers and max(workers, 1), policy.timeout, stop)
 
 
-def _unclosed(
+def _given_up(
     asks: Sequence[Ask], outcomes: Sequence[Outcome] | None, policy: FailurePolicy
-) -> list[tuple[Ask, BaseException]]:
-    """Return the asks whose runs are still open, and why they ended."""
-    if not any(ask.runs.open for ask in asks):
-        return []
-    late = (
-        [outcome.status == "timed out" for outcome in outcomes] if outcomes else [False] * len(asks)
-    )
-    return [
-        (
-            ask,
-            _late_error(ask, policy)
-            if is_late
-            else _Cancelled("another leg failed, or the call was cancelled"),
-        )
-        for ask, is_late in zip(asks, late, strict=True)
-        if ask.runs.open
-    ]
-
-
-class _Cancelled(Exception):  # noqa: N818 - tells handlers why a run ended; nobody raises it
-    """A run that was cancelled."""
+) -> list[tuple[Ask, Exception]]:
+    """Return the asks that nobody waits for any more, and why."""
+    if outcomes is None:  # something that no policy holds back ended the call
+        return [(ask, RunClosedError("the call was cancelled")) for ask in asks]
+    given_up: list[tuple[Ask, Exception]] = []
+    for ask, outcome in zip(asks, outcomes, strict=True):
+        if outcome.status == "timed out":
+            given_up.append((ask, _late_error(ask, policy)))
+        elif outcome.status == "cancelled":
+            given_up.append((ask, RunClosedError("another leg failed")))
+    return given_up
 
 
 def _late_error(ask: Ask, policy: FailurePolicy) -> LegTimeoutError:
@@ -179,14 +172,12 @@ def _raise_or_warn(
             msg, [error for _, error in failed if isinstance(error, Exception)]
         )
     for ask, error in failed:
-        logger.warning(
-            "leg %r failed and was skipped: %s: %.200s", ask.name, type(error).__name__, error
-        )
+        logger.warning("leg %r failed and was skipped: %.200s", ask.name, error_text(error))
 
 
 def _leg_report(ask: Ask, outcome: Outcome, error: BaseException | None) -> LegReport:
     hits = len(outcome.value) if outcome.status == "ok" else 0
-    text = None if error is None else f"{type(error).__name__}: {error}"
+    text = None if error is None else error_text(error)
     return LegReport(ask.name, ask.query, outcome.status, hits, outcome.seconds, text)
 
 

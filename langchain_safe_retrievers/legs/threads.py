@@ -137,8 +137,8 @@ class _Call:
             if self.limits.timeout is None:
                 self.start_workers(workers - 1)
                 self.work()
-            else:
-                self.start_workers(workers)
+            else:  # each may be left hanging
+                self.start_workers(min(workers, MAX_ABANDONED))
             while len(self.outcomes) < self.count and not self.stopped():
                 self.collect()
         finally:
@@ -201,7 +201,9 @@ class _Call:
         late = {i: start for i, start in self.running.copy().items() if now - start >= timeout}
         for index in self.give_up(late):
             self.outcomes[index] = Outcome("timed out", seconds=now - late[index])
-            self.start_workers(1 if self.todo else 0)
+            alive = len(self.running) - len(self.given_up)
+            if self.todo and (len(self.running) < MAX_ABANDONED or not alive):
+                self.start_workers(1)
 
     def give_up(self, indexes: Iterable[int]) -> list[int]:
         """Wait no longer for these jobs; return those that really still run."""

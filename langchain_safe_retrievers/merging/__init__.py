@@ -1,0 +1,1 @@
+"""Merging: what copies of one document become, and what that displaced."""

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
-from langchain_safe_retrievers.merging.values import Interner, distinct, family, is_dict, same
+from langchain_safe_retrievers.merging.values import (
+    SCALARS,
+    Interner,
+    distinct,
+    family,
+    is_dict,
+    same,
+)
 
 Conflicts = dict[str, list[Any]]
 """Dotted path to all distinct values that the copies had there, in legs' order."""
@@ -29,7 +37,8 @@ def find_conflicts(folded: Mapping[Any, Any], copies: Sequence[Mapping[Any, Any]
         Dotted path to all distinct values there; empty if nothing was displaced.
 
     Example:
-        >>> find_conflicts({"lang": "en", "tags": [1, 2]}, [{"lang": "en"}, {"lang": "de", "tags": [2]}])
+        >>> copies = [{"lang": "en"}, {"lang": "de", "tags": [2]}]
+        >>> find_conflicts({"lang": "en", "tags": [1, 2]}, copies)
         {'lang': ['en', 'de']}
     """
     conflicts: Conflicts = {}
@@ -37,59 +46,69 @@ def find_conflicts(folded: Mapping[Any, Any], copies: Sequence[Mapping[Any, Any]
     return conflicts
 
 
-def check_values(conflicts: Conflicts, key: Any, shown: Any, values: Sequence[Any]) -> None:
-    """Add what `shown` does not show of the values that the copies have under one key.
+def check_values(conflicts: Conflicts, path: str, shown: Any, values: Sequence[Any]) -> None:
+    """Add what `shown` does not show of the values that the copies have at one path.
 
     Args:
         conflicts: The record, changed in place.
-        key: The metadata key.
+        path: Dotted path.
         shown: What the values became.
         values: The copies' values, in legs' order.
     """
-    if is_dict(shown):
-        _check_dicts(conflicts, _text(key), shown, values)
-    else:
-        _check_values(conflicts, _text(key), shown, values)
-
-
-def _check_values(conflicts: Conflicts, path: str, shown: Any, values: Sequence[Any]) -> None:
-    known = distinct([value for value in values if value is not None])
-    for value in known:
-        if value is not shown and not _shows(shown, value):
+    known = [value for value in values if value is not None]
+    if type(shown) in SCALARS:  # it shows itself alone
+        known = distinct(known)
+        if len(known) > 1 or (known and known[0] is not shown and not same(known[0], shown)):
+            conflicts[path] = distinct([*conflicts[path], *known]) if path in conflicts else known
+    elif is_dict(shown):
+        dicts = [value for value in known if is_dict(value)]
+        if len(dicts) < len(known):
             add_conflict(conflicts, path, known)
-            return
+        _check_dicts(conflicts, f"{path}.", shown, dicts)
+    elif not _shows_all(shown, known):
+        add_conflict(conflicts, path, known)
 
 
-def _check_dicts(conflicts: Conflicts, path: str, shown: Any, values: Sequence[Any]) -> None:
+def _shows_all(shown: Any, values: Sequence[Any]) -> bool:
+    return all(value is shown or _shows(shown, value) for value in values)
+
+
+def _check_dicts(
+    conflicts: Conflicts, prefix: str, shown: Mapping[Any, Any], dicts: Sequence[Mapping[Any, Any]]
+) -> None:
     """Descend where values and what they became are dicts, without recursion: any depth."""
-    todo = [(path, shown, values)]
-    seen: set[tuple[int, ...]] = set()
-    for path, shown, values in todo:  # grows as it goes
-        ids = (id(shown), *map(id, values))
-        dicts = [value for value in values if is_dict(value)]
-        if len(dicts) < len(values) or ids in seen:  # cycles and sharing are compared whole
-            _check_values(conflicts, path, shown, values)
-        if ids not in seen:
-            seen.add(ids)
-            for key in _unshown(shown, dicts):
-                inner_path = f"{path}.{_text(key)}" if path else _text(key)
-                inner = [value[key] for value in dicts if key in value]
-                inner_shown = shown.get(key, _MISSING)
-                if is_dict(inner_shown):
-                    todo.append((inner_path, inner_shown, inner))
-                else:
-                    _check_values(conflicts, inner_path, inner_shown, inner)
+    todo = [(prefix, shown, dicts)]
+    seen = set()
+    for above, whole, copies in todo:  # grows as it goes
+        for key in dict.fromkeys(chain.from_iterable(copies)):
+            path, there = above + name_of(key), whole.get(key, _MISSING)
+            values = [value for copy in copies if (value := copy.get(key)) is not None]
+            inner = [value for value in values if is_dict(value)] if is_dict(there) else []
+            ids = (id(there), *map(id, inner))
+            if not inner or ids in seen:  # no dicts, or met already: a cycle, or shared
+                lost = not _shows_all(there, values)
+            else:
+                seen.add(ids)
+                todo.append((f"{path}.", there, inner))
+                lost = len(inner) < len(values)
+            if lost:
+                add_conflict(conflicts, path, values)
 
 
-def _unshown(shown: Mapping[Any, Any], dicts: Sequence[Mapping[Any, Any]]) -> Iterable[Any]:
-    """Return the keys under which some value is not plainly the one shown."""
-    keys: dict[Any, None] = {}
-    for values in dicts:
-        for key, value in values.items():
-            there = shown.get(key, _MISSING)
-            if value is not there and not (type(value) is str is type(there) and value == there):
-                keys[key] = None
-    return keys
+def name_of(key: object) -> str:
+    """Return what a metadata key is called in a path.
+
+    Args:
+        key: A key of any type.
+
+    Returns:
+        A string itself; anything else goes by its repr.
+
+    Example:
+        >>> name_of("page"), name_of(7)
+        ('page', '7')
+    """
+    return str.__str__(key) if issubclass(type(key), str) else _repr(key)
 
 
 def add_conflict(conflicts: Conflicts, path: str, values: Iterable[Any]) -> None:
@@ -126,11 +145,9 @@ def _shows(shown: Any, value: Any) -> bool:
         return same(shown, value)
     seen = Interner()
     elements = set(seen.keys(shown))
-    return (family(value) in _LISTS and elements.issuperset(seen.keys(value))) or seen.key(value) in elements
-
-
-def _text(key: object) -> str:
-    return key if type(key) is str else _repr(key)
+    return (family(value) in _LISTS and elements.issuperset(seen.keys(value))) or seen.key(
+        value
+    ) in elements
 
 
 def _repr(value: object) -> str:

@@ -6,10 +6,9 @@ this package ends here; no other place loops over duplicates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from langchain_core.documents import Document
 
@@ -19,7 +18,6 @@ from langchain_safe_retrievers.identity import Identity, by_content
 from langchain_safe_retrievers.merging.conflicts import (
     Conflicts,
     add_conflict,
-    check_values,
     find_conflicts,
 )
 from langchain_safe_retrievers.merging.grouping import Grouped, group
@@ -27,12 +25,11 @@ from langchain_safe_retrievers.merging.policy import (
     MergePolicy,
     Metadata,
     MetadataPolicy,
-    Resolver,
     as_resolver,
-    having,
     merge_pairwise,
 )
-from langchain_safe_retrievers.merging.values import is_dict, is_list, surely_same
+from langchain_safe_retrievers.merging.values import family, is_dict, surely_same
+from langchain_safe_retrievers.merging.walk import merge_dicts
 
 
 @dataclass(frozen=True)
@@ -72,8 +69,10 @@ class Engine:
     """
 
     identity: Identity = by_content
-    fuser: Fuser = ReciprocalRank()
-    policy: MergePolicy | Callable[[Metadata, Metadata], Metadata] = field(default_factory=MetadataPolicy)
+    fuser: Fuser = field(default_factory=ReciprocalRank)
+    policy: MergePolicy | Callable[[Metadata, Metadata], Metadata] = field(
+        default_factory=MetadataPolicy
+    )
     conflicts_key: str | None = "_conflicts"
     provenance_key: str | None = None
     fused_score_key: str | None = None
@@ -106,124 +105,115 @@ class Engine:
         found = group(
             lists, weights, identity=self.identity, fuser=self.fuser, score_key=self.score_key
         )
-        order = sorted(found.first, key=found.scores.__getitem__, reverse=True)[:k]
+        order = list(found.first)
+        if not first_seen or k is not None:
+            order = sorted(order, key=found.scores.__getitem__, reverse=True)[:k]
         if first_seen:
             order.sort()
+        documents, adds = found.documents, self._adds
         provenance = self._provenance(found)
         merged = Merged([], {}, tuple(leg.name for leg in found.legs if leg.lacks_scores))
         for place in order:
-            document = found.documents[place]
-            if self._adds or place in found.copies:
-                places = found.copies.get(place) or [place]
-                copies = [found.documents[place] for place in places]
-                metadata, conflicts = self._fold(copies, [found.weights[place] for place in places])
+            document = documents[place]
+            places = found.copies.get(place, ())
+            if adds or (places and not self._agree(documents, places)):
+                document, conflicts = self._fold(found, place, provenance)
                 if conflicts:
                     merged.conflicts[len(merged.documents) + 1] = conflicts
-                if self._adds:
-                    metadata = self._with_extras(metadata, [provenance[place] for place in places], found.scores[place])
-                if metadata is not document.metadata:
-                    document = _replaced(document, metadata, _known_id(copies))
             merged.documents.append(document)
         return merged
 
     def _provenance(self, found: Grouped) -> list[Metadata]:
-        """Return what provenance tells of each place; nothing if nobody asked."""
+        """Return what provenance tells of each place, if anybody asked."""
         key = self.provenance_key
         if key is None:
-            return [{}] * len(found.documents)
-        return [entry for leg in found.legs for entry in leg.provenance(key, self.score_key)]
-
-    def _with_extras(self, metadata: Metadata, provenance: list[Metadata], score: float) -> Metadata:
-        """Return the metadata with provenance and fused score added."""
-        extras: Metadata = {}
-        if self.provenance_key is not None:
-            extras[self.provenance_key] = provenance
-        if self.fused_score_key is not None:
-            extras[self.fused_score_key] = score
-        return {**metadata, **extras}
+            return []
+        entries = [entry for leg in found.legs for entry in leg.provenance(self.score_key)]
+        for entry, document in zip(entries, found.documents, strict=True):
+            if key in document.metadata and family(document.metadata[key]) == "list":
+                entry["provenance"] = document.metadata[key]
+        return entries
 
     def _fold(
-        self, copies: Sequence[Document], weights: Sequence[float]
-    ) -> tuple[Metadata, Conflicts]:
-        """Turn the metadata of a document's copies into one; the first copy's own if nothing changes."""
-        if self._agree(copies):
-            return copies[0].metadata, {}
-        metadata, conflicts = self._merge_metadata(copies, weights)
-        if conflicts and self.conflicts_key is not None:
-            metadata[self.conflicts_key] = conflicts
-        return metadata, conflicts
+        self, found: Grouped, place: int, provenance: Sequence[Metadata]
+    ) -> tuple[Document, Conflicts | None]:
+        """Turn the copies of the document that is first seen at `place` into one."""
+        first = found.documents[place]
+        places = found.copies.get(place, (place,))
+        conflicts, known_id = None, first.id
+        if self._adds and self._is_bare(first) and self._agree(found.documents, places):
+            metadata = dict(first.metadata)
+        else:
+            copies = [found.documents[p] for p in places]
+            metadata, conflicts = self._merge_metadata(copies, [found.weights[p] for p in places])
+            if known_id is None:
+                known_id = next((copy.id for copy in copies if copy.id is not None), None)
+        if self.provenance_key is not None:
+            metadata[self.provenance_key] = [provenance[p] for p in places]
+        if self.fused_score_key is not None:
+            metadata[self.fused_score_key] = found.scores[place]
+        return _replaced(first, metadata, known_id), conflicts
 
-    def _agree(self, copies: Sequence[Document]) -> bool:
+    def _is_bare(self, document: Document) -> bool:
+        """Tell whether a document's metadata has none of the reserved keys."""
+        return document.metadata.keys().isdisjoint(self._reserved)
+
+    def _agree(self, documents: Sequence[Document], places: Sequence[int]) -> bool:
         """Tell quickly whether the first copy is what all become; False if in doubt."""
-        first = copies[0]
-        if self._always and len(copies) > 1:
-            return False
-        if self._adds and not first.metadata.keys().isdisjoint(self._reserved):
-            return False
-        for copy in copies[1:]:
-            if copy is not first and not _adds_nothing(copy, first):
+        first = documents[places[0]]
+        metadata, known_id, content = first.metadata, first.id, first.page_content
+        for place in places:
+            copy = documents[place]
+            if copy is not first and not (
+                surely_same(copy.metadata, metadata)
+                and (copy.id is None or copy.id == known_id)
+                and copy.page_content == content
+            ):
                 return False
-        return True
+        return not self._always or len(places) == 1
 
     def _merge_metadata(
         self, copies: Sequence[Document], weights: Sequence[float]
     ) -> tuple[Metadata, Conflicts]:
         """Ask the policy, then hold what it said against every copy: nothing is lost silently."""
-        bare = [self._without_reserved(copy.metadata) for copy in copies]
-        conflicts = self._recorded(copies)
+        conflicts: Conflicts = {}
+        bare = [copy.metadata for copy in copies]
+        for index, metadata in enumerate(bare):
+            if not metadata.keys().isdisjoint(self._reserved):
+                bare[index] = self._without_reserved(metadata, conflicts)
         if self._resolver is None:
             merged = merge_pairwise(self.policy, bare)
             for path, values in find_conflicts(merged, bare).items():
                 add_conflict(conflicts, path, values)
         else:
-            merged = self._resolve(self._resolver, bare, weights, conflicts)
+            merged = merge_dicts(self._resolver, bare, weights, conflicts)
         _compare_documents(copies, conflicts)
+        if conflicts and self.conflicts_key is not None:
+            merged[self.conflicts_key] = conflicts
         return merged, conflicts
 
-    def _resolve(
-        self, policy: Resolver, copies: Sequence[Metadata], weights: Sequence[float], conflicts: Conflicts
-    ) -> Metadata:
-        """Ask the policy about the keys that copies dispute; nobody need be asked about the others."""
-        merged, disputed = _compare(copies)
-        for key in self._always:
-            if key in merged:
-                disputed[key] = None
-        for key in disputed:
-            values, their_weights = having(key, copies, weights)
-            merged[key] = shown = policy.resolve(key, values, their_weights)
-            check_values(conflicts, key, shown, values)
-        return merged
-
-    def _recorded(self, copies: Sequence[Document]) -> Conflicts:
-        """Return the conflicts that the copies bring along from an earlier fold."""
-        conflicts: Conflicts = {}
-        for copy in copies:
-            if self._reserved.isdisjoint(copy.metadata):
-                continue
-            for key in self._reserved & copy.metadata.keys():
-                value = copy.metadata[key]
-                if key == self.conflicts_key and _is_conflicts(value):
-                    for path, values in value.items():
-                        add_conflict(conflicts, path, values)
-                elif not self._is_ours(key, value):
-                    add_conflict(conflicts, key, [value])
-        return conflicts
+    def _without_reserved(self, metadata: Metadata, conflicts: Conflicts) -> Metadata:
+        """Return the metadata without the reserved keys; add the conflicts that it brings along."""
+        bare = dict(metadata)
+        for key in self._reserved:
+            value = bare.pop(key, None)
+            if key == self.conflicts_key and _is_conflicts(value):
+                for path, values in value.items():
+                    add_conflict(conflicts, path, values)
+            elif value is not None and not self._is_ours(key, value):
+                add_conflict(conflicts, key, [value])
+        return bare
 
     def _is_ours(self, key: str, value: object) -> bool:
         """Tell whether a reserved key holds what this package puts there, not a user's value."""
         if key == self.provenance_key:
-            return is_list(value)
-        return key == self.fused_score_key and type(value) is float
-
-    def _without_reserved(self, metadata: Metadata) -> Metadata:
-        if self._reserved.isdisjoint(metadata):
-            return metadata
-        return {key: value for key, value in metadata.items() if key not in self._reserved}
+            return family(value) == "list"
+        return key == self.fused_score_key != self.score_key and type(value) is float
 
     @cached_property
-    def _reserved(self) -> frozenset[str]:
+    def _reserved(self) -> tuple[str, ...]:
         keys = (self.conflicts_key, self.provenance_key, self.fused_score_key)
-        return frozenset(key for key in keys if key is not None)
+        return tuple(key for key in keys if key is not None)
 
     @cached_property
     def _adds(self) -> bool:
@@ -234,42 +224,15 @@ class Engine:
         return self._resolver.always if self._resolver else ()
 
     @cached_property
-    def _resolver(self) -> Resolver | None:
+    def _resolver(self) -> MetadataPolicy | None:
         return as_resolver(self.policy)
-
-
-def _compare(copies: Sequence[Metadata]) -> tuple[Metadata, dict[Any, None]]:
-    """Return all keys with their first value, and the keys whose values are not surely all the same."""
-    merged = dict(copies[0])
-    disputed: dict[Any, None] = {}
-    for copy in copies[1:]:
-        for key, value in copy.items():
-            if key not in merged:
-                merged[key] = value
-                continue
-            known = merged[key]
-            if type(known) is str is type(value):
-                if known != value:
-                    disputed[key] = None
-            elif known is not value and key not in disputed and not surely_same(known, value):
-                disputed[key] = None
-    return merged, disputed
-
-
-def _adds_nothing(copy: Document, first: Document) -> bool:
-    """Tell quickly whether `copy` knows nothing that `first` does not; False if in doubt."""
-    return (
-        (copy.id is None or copy.id == first.id)
-        and copy.page_content == first.page_content
-        and surely_same(copy.metadata, first.metadata)
-    )
 
 
 def _replaced(document: Document, metadata: Metadata, known_id: str | None) -> Document:
     """Return a copy of the document, of its own type, with other metadata and id."""
     if type(document) is not Document:
         return document.model_copy(update={"metadata": metadata, "id": known_id})
-    copy = Document.__new__(Document)  # what pydantic's own copy does, in half the time
+    copy = _new(Document)  # what pydantic's own copy does, in half the time
     fields = copy.__dict__
     fields.update(document.__dict__)
     fields["metadata"] = metadata
@@ -280,21 +243,14 @@ def _replaced(document: Document, metadata: Metadata, known_id: str | None) -> D
     return copy
 
 
-_set = object.__setattr__
+_new, _set = object.__new__, object.__setattr__
 _REPLACED = frozenset({"metadata", "id"})
-
-
-def _known_id(copies: Sequence[Document]) -> str | None:
-    for copy in copies:
-        if copy.id is not None:
-            return copy.id
-    return None
 
 
 def _compare_documents(copies: Sequence[Document], conflicts: Conflicts) -> None:
     """Record ids and contents that differ: the first copy's are kept."""
     first = copies[0]
-    for copy in copies[1:]:
+    for copy in copies:
         if copy.id != first.id or copy.page_content != first.page_content:
             break
     else:
@@ -308,5 +264,5 @@ def _compare_documents(copies: Sequence[Document], conflicts: Conflicts) -> None
 
 def _is_conflicts(value: object) -> bool:
     return is_dict(value) and all(
-        issubclass(type(path), str) and is_list(values) for path, values in value.items()
+        issubclass(type(path), str) and family(values) == "list" for path, values in value.items()
     )

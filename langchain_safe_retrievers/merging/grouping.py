@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from langchain_core.documents import Document
 
 from langchain_safe_retrievers.fusion.fuser import Fuser, Ranking, all_scores
-from langchain_safe_retrievers.identity import Identity
-from langchain_safe_retrievers.merging.values import Interner, is_list
+from langchain_safe_retrievers.identity import Identity, by_content
+from langchain_safe_retrievers.merging.values import Interner
 
 
 @dataclass(eq=False, slots=True)
@@ -35,34 +36,31 @@ class Leg:
     gains: Sequence[float] = ()
     lacks_scores: bool = False
 
-    def provenance(self, key: str, score_key: str) -> list[dict[str, Any]]:
+    def provenance(self, score_key: str) -> list[dict[str, Any]]:
         """Return where each of the leg's documents was found.
 
         Args:
-            key: Metadata key where an earlier fold left its own provenance, which is kept.
             score_key: Metadata key where the leg put its own score.
 
         Returns:
             A dict for each document; one that the leg repeats contributes once.
         """
-        gains = dict(zip(self.ranks, self.gains, strict=True))
+        gains = [0.0] * len(self.documents)
+        for rank, gain in zip(self.ranks, self.gains, strict=True):
+            gains[rank - 1] = gain
         scores = all_scores(self.documents, score_key)
-        entries = [
+        return [
             {
                 "leg": self.name,
                 "query": self.query,
                 "rank": rank,
                 "score": score,
                 "weight": self.weight,
-                "contribution": gains.get(rank, 0.0),
+                "contribution": gain,
                 "id": document.id,
             }
-            for rank, (document, score) in enumerate(zip(self.documents, scores, strict=True), start=1)
+            for rank, document, score, gain in zip(count(1), self.documents, scores, gains)
         ]
-        for entry, document in zip(entries, self.documents, strict=True):
-            if key in document.metadata and is_list(document.metadata[key]):
-                entry["provenance"] = document.metadata[key]
-        return entries
 
 
 @dataclass(eq=False, slots=True)
@@ -72,18 +70,18 @@ class Grouped:
     Args:
         legs: The lists.
         documents: Their documents; a place is an index into them.
-        weights: The weight of the leg at each place.
+        weights: The weight of the leg at each place; 0 for a document that it repeats.
         scores: The fused score of the document whose first copy is at each place, else 0.
         first: The places of the first copies, in first-seen order.
-        copies: The place of the first copy to all places, where a document has several.
+        copies: The place of the first copy to those of all, for documents that have several.
     """
 
-    legs: list[Leg] = field(default_factory=list)
-    documents: list[Document] = field(default_factory=list)
-    weights: list[float] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    first: Collection[int] = ()
-    copies: dict[int, list[int]] = field(default_factory=dict)
+    legs: list[Leg]
+    documents: list[Document]
+    weights: list[float]
+    scores: list[float]
+    first: Collection[int]
+    copies: dict[int, list[int]]
 
 
 def group(
@@ -106,36 +104,45 @@ def group(
     Returns:
         The groups.
     """
-    found, interner, first = Grouped(), Interner(), {}
+    found = Grouped([], [], [], [], (), {})
+    first: dict[Hashable, int] = {}
+    interner = Interner()
     for number, (documents, weight) in enumerate(zip(lists, weights, strict=True), start=1):
         name = getattr(documents, "leg", None) or f"retriever_{number}"
-        query = getattr(documents, "query", None)
-        leg = Leg(name, query, weight, documents)
+        leg = Leg(name, getattr(documents, "query", None), weight, documents)
         found.legs.append(leg)
-        keys = [
-            key if type(key) is str else (None, number, rank) if key is None else interner.key(key)
-            for rank, key in enumerate(map(identity, documents))
-        ]
-        places = _place(leg, keys, first, found)
-        found.documents += documents
         found.weights += [weight] * len(documents)
         found.scores += [0.0] * len(documents)
+        places = _place(leg, identity, interner, first, found)
+        found.documents += documents
         _score(leg, places, fuser, score_key, found.scores)
     found.first = first.values()
     return found
 
 
-def _place(leg: Leg, keys: Sequence[Hashable], first: dict[Hashable, int], found: Grouped) -> list[int]:
+def _names(documents: Sequence[Document], identity: Identity) -> Iterable[Any]:
+    if identity is by_content:  # the usual one: spares a call for each document
+        return [document.page_content for document in documents]
+    return map(identity, documents)
+
+
+def _place(
+    leg: Leg, identity: Identity, interner: Interner, first: dict[Hashable, int], found: Grouped
+) -> list[int]:
     """Put the leg's documents where they belong; return the first place of each distinct one."""
     start, copies = len(found.documents), found.copies
     places: list[int] = []
     leg.ranks = ranks = []
-    for place, key in enumerate(keys, start):
+    for place, name in enumerate(_names(leg.documents, identity), start):
+        key = name
+        if type(name) is not str:
+            key = (None, place) if name is None else interner.key(name)
         known = first.setdefault(key, place)
         if known != place:
-            all_places = copies.setdefault(known, [known])
-            all_places.append(place)
-            if all_places[-2] >= start:  # one leg, one vote
+            everywhere = copies.setdefault(known, [known])
+            everywhere.append(place)
+            if everywhere[-2] >= start:  # one leg, one vote
+                found.weights[place] = 0.0
                 continue
         places.append(known)
         ranks.append(place - start + 1)
@@ -148,5 +155,5 @@ def _score(leg: Leg, places: list[int], fuser: Fuser, score_key: str, scores: li
     leg.gains = fuser.contributions(ranking, leg.weight)
     for place, gain in zip(places, leg.gains, strict=True):
         scores[place] += gain
-    uses_scores = getattr(fuser, "uses_scores", False)
-    leg.lacks_scores = bool(places and uses_scores and ranking.scores is None)
+    if places and getattr(fuser, "uses_scores", False):
+        leg.lacks_scores = ranking.scores is None

@@ -6,10 +6,17 @@ import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import reduce
+from itertools import compress
 from numbers import Real
 from typing import Any
 
-from langchain_safe_retrievers.merging.values import Interner, distinct, family, is_number
+from langchain_safe_retrievers.merging.copying import copy_containers
+from langchain_safe_retrievers.merging.values import (
+    Interner,
+    distinct,
+    family,
+    is_number,
+)
 
 Rule = str | Callable[[Any, Any], Any]
 """A rule's name, or a function of two values that returns the one they become."""
@@ -29,20 +36,44 @@ def apply_rule(rule: Rule, values: Sequence[Any], weights: Sequence[float]) -> A
         The combined value.
 
     Example:
-        >>> apply_rule("max", [0.2, None, 0.7], [1, 1, 1]), apply_rule("collect", [3, 4, 3], [1, 1, 1])
-        (0.7, [3, 4])
+        >>> apply_rule("max", [0.2, None, 0.7], [1, 1, 1])
+        0.7
     """
     if rule == "first" and values[0] is not None:
         return values[0]
     if rule == "last" and values[-1] is not None:
         return values[-1]
-    known = [(value, weight) for value, weight in zip(values, weights, strict=True) if value is not None]
-    if not known:
+    values, weights = without_none(values, weights)
+    if not values:
         return None
-    present, their_weights = zip(*known, strict=True)
     if callable(rule):
-        return reduce(rule, present)
-    return RULES[rule](present, their_weights)
+        return reduce(rule, map(copy_containers, values))
+    return RULES[rule](values, weights)
+
+
+def without_none(
+    values: Sequence[Any], weights: Sequence[float]
+) -> tuple[Sequence[Any], Sequence[float]]:
+    """Leave out the values that are None, together with their weights.
+
+    Args:
+        values: Any values.
+        weights: One for each value.
+
+    Returns:
+        The values that are left, and as many weights.
+
+    Example:
+        >>> without_none([None, 3], [0.5, 0.25])
+        ([3], [0.25])
+    """
+    for value in values:
+        if value is None:
+            break
+    else:
+        return values, weights
+    known = [value is not None for value in values]
+    return list(compress(values, known)), list(compress(weights, known))
 
 
 def union(first: Any, second: Any) -> Any:
@@ -80,49 +111,70 @@ def _last(values: Sequence[Any], _: Sequence[float]) -> Any:
     return values[-1]
 
 
-def _extreme(pick: Callable[[Any], Any]) -> _Function:
-    """Return a rule that picks among the numbers, or else among values that can be compared."""
+def _or_first(combine: _Function) -> _Function:
+    """Return the rule that keeps the first value where the values do not combine."""
 
-    def rule(values: Sequence[Any], _: Sequence[float]) -> Any:
+    def rule(values: Sequence[Any], weights: Sequence[float]) -> Any:
         try:
-            return pick(_numbers(values) or values)
-        except Exception:  # noqa: BLE001 - values of different kinds have no order
+            return combine(values, weights)
+        except Exception:  # noqa: BLE001 - kinds that have no order or sum, an overflow
             return values[0]
 
     return rule
 
 
-def _total(divide: bool) -> _Function:  # noqa: FBT001
-    def rule(values: Sequence[Any], _: Sequence[float]) -> Any:
-        numbers = _numbers(values)
-        return _sum(numbers, len(numbers) if divide else 1, values[0])
+def _max(values: Sequence[Any], _: Sequence[float]) -> Any:
+    return max(list(filter(_is_real, values)) or values)
 
-    return rule
+
+def _min(values: Sequence[Any], _: Sequence[float]) -> Any:
+    return min(list(filter(_is_real, values)) or values)
+
+
+def _sum(values: Sequence[Any], weights: Sequence[float]) -> Any:
+    return _add([number for number, _ in _votes(values, weights)])
+
+
+def _mean(values: Sequence[Any], weights: Sequence[float]) -> Any:
+    numbers = [number for number, _ in _votes(values, weights)]
+    return numbers[0] if len(numbers) == 1 else _add(numbers) / len(numbers)
 
 
 def _weighted(values: Sequence[Any], weights: Sequence[float]) -> Any:
-    terms = [weight * float(value) for value, weight in zip(values, weights, strict=True) if _numbers([value])]
-    return _sum(terms, 1, values[0])
+    return _add([float(number) * weight for number, weight in _votes(values, weights)])
 
 
-def _sum(numbers: Sequence[Any], divisor: int, otherwise: Any) -> Any:
-    """Return the sum over `divisor`; floats where the kinds (Decimal, float) do not add."""
-    if not numbers:
-        return otherwise
-    try:
-        total = sum(numbers)
-    except TypeError:
-        total = math.fsum(map(float, numbers))
-    return total if divisor == 1 else total / divisor
+def _votes(values: Sequence[Any], weights: Sequence[float]) -> list[tuple[Any, float]]:
+    """Return the real numbers and their weights, those of weight 0 left out (a leg's repeats).
 
-
-def _numbers(values: Sequence[Any]) -> list[Any]:
-    """Return the real numbers among `values`, NaN and bools left out."""
-    return [
-        value
-        for value in values
-        if (is_number(value) and isinstance(value, (int, float, Decimal, Real)) and value == value)  # noqa: PLR0124
+    Raises:
+        ValueError: There are none.
+    """
+    votes = [
+        (value.item() if type(value).__module__ == "numpy" else value, weight)  # int8 wraps around
+        for value, weight in zip(values, weights, strict=True)
+        if weight and _is_real(value)
     ]
+    if not votes:
+        raise ValueError
+    return votes
+
+
+def _add(numbers: Sequence[Any]) -> Any:
+    """Return the sum; a float where the numbers' kinds (Decimal, float) do not add."""
+    try:
+        return sum(numbers)
+    except TypeError:
+        return math.fsum(map(float, numbers))
+
+
+def _is_real(value: Any) -> bool:
+    """Tell whether a value is a real number: no bool, no NaN."""
+    try:
+        real = is_number(value) and issubclass(type(value), (Real, Decimal))
+        return real and bool(value == value)  # noqa: PLR0124 - NaN is not itself
+    except Exception:  # noqa: BLE001 - a signalling NaN
+        return False
 
 
 def _union_all(values: Sequence[Any], _: Sequence[float]) -> Any:
@@ -144,11 +196,11 @@ def _collect(values: Sequence[Any], _: Sequence[float]) -> Any:
 RULES: dict[str, _Function] = {
     "first": _first,
     "last": _last,
-    "max": _extreme(max),
-    "min": _extreme(min),
-    "sum": _total(divide=False),
-    "mean": _total(divide=True),
-    "weighted": _weighted,
+    "max": _or_first(_max),
+    "min": _or_first(_min),
+    "sum": _or_first(_sum),
+    "mean": _or_first(_mean),
+    "weighted": _or_first(_weighted),
     "union": _union_all,
     "collect": _collect,
 }

@@ -8,7 +8,8 @@ compared whole, and nothing raises, whatever the value is and however deep it ne
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from numbers import Number
 from typing import Any, TypeGuard
 
@@ -62,6 +63,8 @@ def surely_same(a: Any, b: Any) -> bool:
         (True, False)
     """
     try:
+        if type(a) is dict is type(b):
+            return a == b and _same_types_in_dicts(a, b)
         return bool(a == b) and _same_types(a, b)
     except Exception:  # noqa: BLE001 - arrays have no truth value, `__eq__` may raise, cycles never end
         return False
@@ -73,23 +76,33 @@ def _same_types(a: Any, b: Any) -> bool:
     if kind is not type(b):
         return False
     if kind is dict:
-        for key, value in a.items():
-            other = b[key]
-            if type(key) is not str:
-                return False
-            if type(value) is str is type(other) or value is other:  # most values are strings
-                continue
-            if not _same_types(value, other):
-                return False
-        return True
+        return _same_types_in_dicts(a, b)
     if kind is list or kind is tuple:
-        for value, other in zip(a, b, strict=True):
-            if type(value) is str is type(other) or value is other:
-                continue
-            if not _same_types(value, other):
+        for item, other in zip(a, b):  # noqa: B905 - equal, so equally long
+            if type(item) is not type(other):
+                return False
+            if type(item) not in SCALARS and not _same_types(item, other):
                 return False
         return True
-    return kind in SCALARS or family(a) is None
+    return kind in SCALARS or (family(a) is None and kind.__module__ != "numpy")
+
+
+def _same_types_in_dicts(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
+    for key, value in a.items():
+        if type(key) is not str:
+            return False
+        other = b[key]
+        if value is other:
+            continue
+        kind = type(value)
+        if kind is not type(other):
+            return False
+        if kind is dict:
+            if not _same_types_in_dicts(value, other):
+                return False
+        elif kind not in SCALARS and not _same_types(value, other):
+            return False
+    return True
 
 
 def _same_step_by_step(a: Any, b: Any) -> bool:
@@ -142,15 +155,20 @@ def _sequence_pairs(a: Sequence[Any], b: Sequence[Any]) -> Iterable[tuple[Any, A
     return list(zip(a, b, strict=True))
 
 
-def _set_pairs(a: Set[Any], b: Set[Any]) -> Iterable[tuple[Any, Any]]:
+def _set_pairs(a: AbstractSet[Any], b: AbstractSet[Any]) -> Iterable[tuple[Any, Any]]:
     seen = Interner()
     return () if set(seen.keys(a)) == set(seen.keys(b)) else _DIFFERENT
 
 
 def _array_pairs(a: Any, b: Any) -> Iterable[tuple[Any, Any]]:
-    if a.shape != b.shape or (a.dtype.kind == "b") != (b.dtype.kind == "b"):
-        return _DIFFERENT
-    return [(a.tolist(), b.tolist())]
+    same_kind = _array_kind(a) == _array_kind(b)
+    return [(a.tolist(), b.tolist())] if same_kind and a.shape == b.shape else _DIFFERENT
+
+
+def _array_kind(array: Any) -> str:
+    """Return "b", "m" or "M" for bools, durations and times, which may turn into ints."""
+    kind = str(array.dtype.kind)
+    return kind if kind in "bmM" else ""
 
 
 _PAIRS: dict[str | None, Any] = {
@@ -181,9 +199,7 @@ def family(value: object) -> str | None:
     for base, name in _FAMILIES.items():
         if issubclass(kind, base):
             return name
-    if kind.__module__ == "numpy" and getattr(value, "ndim", 0):
-        return "array"
-    return None
+    return "array" if kind.__module__ == "numpy" and getattr(value, "ndim", None) else None
 
 
 def is_dict(value: object) -> TypeGuard[dict[Any, Any]]:
@@ -202,28 +218,16 @@ def is_dict(value: object) -> TypeGuard[dict[Any, Any]]:
     return issubclass(type(value), dict)
 
 
-def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Tell whether `value` is a list, without asking the value itself what it is.
-
-    Args:
-        value: Any value.
-
-    Returns:
-        Whether its type is list or a subclass.
-
-    Example:
-        >>> is_list([]), is_list(())
-        (True, False)
-    """
-    return issubclass(type(value), list)
-
-
 def _same_leaves(a: Any, b: Any) -> bool:
-    if (is_number(a) and is_number(b)) or (issubclass(type(a), str) and issubclass(type(b), str)):
+    if is_number(a) and is_number(b):
+        return _equal(a, b) or _equal(b, a)  # Decimal(1) denies what numpy's 1 says
+    if issubclass(type(a), str) and issubclass(type(b), str):
         return _equal(a, b)
     if _is_bool(a) and _is_bool(b):
         return bool(a) is bool(b)
-    return type(a) is type(b) and _equal(a, b)
+    if type(a) is not type(b) or not _equal(a, b):
+        return False
+    return not hasattr(type(a), "dtype") or _array_kind(a) == _array_kind(b)
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -234,7 +238,8 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _is_bool(value: object) -> bool:
-    return type(value).__name__ in ("bool", "bool_")
+    kind = type(value)
+    return kind is bool or (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_"))
 
 
 def is_number(value: object) -> bool:
@@ -251,7 +256,9 @@ def is_number(value: object) -> bool:
         (True, False, False)
     """
     kind = type(value)
-    return kind is int or kind is float or (issubclass(kind, Number) and not _is_bool(value))
+    if kind is int or kind is float:
+        return True
+    return issubclass(kind, Number) and not _is_bool(value) and kind.__name__ != "timedelta64"
 
 
 def bucket(value: object) -> Hashable:
@@ -276,7 +283,7 @@ def bucket(value: object) -> Hashable:
     kind = family(value)
     try:
         if kind is None:
-            return (type(value), hash(value) if _equal(value, value) else "nan")
+            return (type(value), hash(value) if value == value else "nan")  # noqa: PLR0124
         return (kind, len(value), _peek(kind, value))  # type: ignore[arg-type]
     except Exception:  # noqa: BLE001 - unhashable, or a container that cannot be read
         return (kind or type(value),)
@@ -293,6 +300,7 @@ def _exact_key(value: Any) -> Hashable | None:
         if _is_bool(value):
             return ("bool", bool(value))
         if kind is float or is_number(value):
+            value = value.item() if kind.__module__ == "numpy" else value  # Decimal refuses numpy's
             hash(value)
             return ("number", value if value == value else "nan")  # noqa: PLR0124
     except Exception:  # noqa: BLE001 - a number that cannot be hashed or compared
@@ -348,7 +356,6 @@ class Interner:
         peers.append(value)
         return (here, len(peers) - 1)
 
-
     def keys(self, values: Collection[object]) -> Collection[Hashable]:
         """Return the key of each value.
 
@@ -359,7 +366,7 @@ class Interner:
             Their keys, in order.
         """
         if _only_strings(values):
-            return values  # type: ignore[return-value]
+            return values
         return [self.key(value) for value in values]
 
 
@@ -387,35 +394,3 @@ def distinct(values: Iterable[Any]) -> list[Any]:
     for key, value in zip(Interner().keys(values), values, strict=True):
         kept.setdefault(key, value)
     return list(kept.values())
-
-
-def copy_containers(value: Any) -> Any:
-    """Return `value` with its dicts, lists and sets copied, and everything else shared.
-
-    Args:
-        value: Any value; cycles stay cycles, and below 100 levels containers are shared.
-
-    Returns:
-        The copy.
-
-    Example:
-        >>> inner = ["a"]
-        >>> copied = copy_containers({"tags": inner})
-        >>> copied == {"tags": ["a"]}, copied["tags"] is inner
-        (True, False)
-    """
-    return _copied(value, {}, 100)
-
-
-def _copied(value: Any, made: dict[int, Any], levels: int) -> Any:
-    if not levels or type(value) not in (dict, list, set):
-        return value
-    if id(value) not in made:
-        made[id(value)] = copy = type(value)()
-        if isinstance(value, dict):
-            copy.update((key, _copied(item, made, levels - 1)) for key, item in value.items())
-        elif isinstance(value, list):
-            copy.extend(_copied(item, made, levels - 1) for item in value)
-        else:
-            copy.update(value)
-    return made[id(value)]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from langchain_safe_retrievers.merging.conflicts import Conflicts, add_path, check_values
-from langchain_safe_retrievers.merging.values import is_dict, surely_same
+from langchain_safe_retrievers.merging.conflicts import Conflicts, check_values, name_of
+from langchain_safe_retrievers.merging.values import SCALARS, is_dict, same
 
-Metadata = dict[Any, Any]
 _MISSING = object()
 
 
@@ -19,7 +18,7 @@ class Rules(Protocol):
     def always(self) -> Collection[str]:
         """The paths to be asked about even where all copies agree."""
 
-    def is_deep(self, path: str) -> bool:
+    def is_deep(self, path: str, dicts: Sequence[Any]) -> bool:
         """Tell whether dicts at this path are combined key by key."""
 
     def resolve(self, path: str, values: Sequence[Any], weights: Sequence[float]) -> Any:
@@ -28,43 +27,84 @@ class Rules(Protocol):
 
 def merge_dicts(
     rules: Rules,
-    copies: Sequence[Metadata],
+    dicts: Sequence[Mapping[Any, Any]],
     weights: Sequence[float],
     conflicts: Conflicts,
-    path: str | None = None,
-) -> Metadata:
-    """Combine dicts key by key and record what the rules' answers displace.
-
-    The rules are asked about the keys that copies dispute; nobody need be asked about the
-    others.
+    prefix: str = "",
+) -> dict[Any, Any]:
+    """Combine dicts key by key, and record what the rules' answers displace.
 
     Args:
-        rules: The rule of each path.
-        copies: The dicts, in legs' order; at least one. They are left as they are.
-        weights: The weight of each copy's leg.
+        rules: The rule of each path; asked only where the dicts disagree.
+        dicts: The dicts, in legs' order; at least one. They are left as they are.
+        weights: The weight of each dict's leg.
         conflicts: The record, added to in place.
-        path: The dotted path of the dicts themselves, or None for metadata.
+        prefix: What the paths of the dicts' keys begin with: "" for metadata, else "path.".
 
     Returns:
         A new dict.
     """
-    root = dict(copies[0])
-    made = {_ids(copies): root}  # dicts met already: cycles and sharing stay what they are
+    root = dict(dicts[0])
+    made: dict[tuple[int, ...], dict[Any, Any]] = {}  # cycles and sharing stay what they are
     met_again = []
-    todo = [(path, root, copies, weights)]
-    for path, merged, copies, weights in todo:  # grows as it goes: no recursion, any depth
-        for key in _disputed(rules, path, merged, copies):
-            values, their_weights = present(key, copies, weights)
-            inner_path = add_path(path, key)
-            if not is_deep(rules, inner_path, values):
-                merged[key] = shown = rules.resolve(inner_path, values, their_weights)
-                check_values(conflicts, inner_path, shown, values)
-            elif (ids := _ids(values)) in made:
-                merged[key] = made[ids]
-                met_again.append((inner_path, made[ids], values))
+    todo = [(prefix, root, dicts, weights)]
+    for above, merged, copies, votes in todo:  # grows as it goes: no recursion, any depth
+        for key, values in _disputed(rules, above, merged, copies).items():
+            path = above + (key if type(key) is str else _name_in(merged, key))
+            their_votes = votes
+            if len(values) < len(copies):
+                their_votes = [w for copy, w in zip(copies, votes, strict=True) if key in copy]
+            if type(values[0]) in SCALARS or not _go_deep(rules, path, values):
+                merged[key] = shown = rules.resolve(path, values, their_votes)
+                check_values(conflicts, path, shown, values)
+                continue
+            ids = tuple(map(id, values))
+            inner = made.get(ids)
+            if inner is None:
+                made[ids] = inner = dict(values[0])
+                todo.append((path + ".", inner, values, their_votes))
             else:
-                merged[key] = made[ids] = inner = dict(values[0])
-                todo.append((inner_path, inner, values, their_weights))
-    for inner_path, shown, values in met_again:
-        check_values(conflicts, inner_path, shown, values)
+                met_again.append((path, inner, values))
+            merged[key] = inner
+    for path, inner, values in met_again:
+        check_values(conflicts, path, inner, values)
     return root
+
+
+def _disputed(
+    rules: Rules, prefix: str, merged: dict[Any, Any], copies: Sequence[Mapping[Any, Any]]
+) -> dict[Any, Sequence[Any]]:
+    """Give `merged` the keys that it lacks; return the values that are not all the same."""
+    disputed: dict[Any, Sequence[Any]] = {}
+    for copy in copies[1:]:
+        for key, value in copy.items():
+            known = merged.get(key, _MISSING)
+            if known is value:
+                continue
+            kind = type(value)
+            if kind is type(known):  # dicts are compared when their turn comes
+                if value == known if kind is str else kind is not dict and same(known, value):
+                    continue
+            elif known is _MISSING:
+                merged[key] = value
+                continue
+            elif same(known, value):
+                continue
+            disputed[key] = (known, value)
+    if rules.always:
+        disputed |= {key: () for key in merged if prefix + _name_in(merged, key) in rules.always}
+    elif len(copies) == 2:  # noqa: PLR2004 - the usual case has both values at hand
+        return disputed
+    return {key: [copy[key] for copy in copies if key in copy] for key in disputed}
+
+
+def _name_in(merged: dict[Any, Any], key: object) -> str:
+    """Return what a key is called as its first copy spells it: 1 and True are one key."""
+    return name_of({known: known for known in merged}[key])
+
+
+def _go_deep(rules: Rules, path: str, values: Sequence[Any]) -> bool:
+    for value in values:
+        if type(value) is not dict and not is_dict(value):
+            return False
+    return rules.is_deep(path, values)

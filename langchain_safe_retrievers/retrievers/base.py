@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Literal
 
 from langchain_core.callbacks import (
@@ -19,9 +20,10 @@ from langchain_core.runnables.config import ensure_config, patch_config
 from pydantic import ConfigDict, Field
 
 from langchain_safe_retrievers.errors import UnacceptedArgumentError
+from langchain_safe_retrievers.filters import both_filters
 from langchain_safe_retrievers.fusion.fuser import Fuser
 from langchain_safe_retrievers.identity import Identity, by_content
-from langchain_safe_retrievers.legs.arguments import takes
+from langchain_safe_retrievers.legs.arguments import bound_filter, takes
 from langchain_safe_retrievers.legs.asking import FailurePolicy
 from langchain_safe_retrievers.legs.outcome import passes_through
 from langchain_safe_retrievers.merging.fold import Engine
@@ -41,7 +43,7 @@ class PipelineRetriever(BaseRetriever):
         k: How many documents to return, at least 1; None for all. Also per call:
             `invoke(query, k=3)`.
         fetch_k: How many documents to ask of each leg that can be told, once `k` is given;
-            None for max(50, 4 · k).
+            None for max(50, 2 · k).
         identity: Which documents are the same one.
         merge_policy: What a metadata key becomes when copies disagree.
         conflicts_key: Metadata key for the values that folding displaced, or None.
@@ -54,8 +56,8 @@ class PipelineRetriever(BaseRetriever):
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
-    k: int | None = Field(default=None, ge=1)
-    fetch_k: int | None = Field(default=None, ge=1)
+    k: int | None = Field(default=None, ge=1, strict=True)
+    fetch_k: int | None = Field(default=None, ge=1, strict=True)
     identity: Identity = by_content
     merge_policy: MergePolicy | Callable[[Metadata, Metadata], Metadata] = (
         LangChainEnsembleMetaPolicy()
@@ -65,7 +67,7 @@ class PipelineRetriever(BaseRetriever):
     fused_score_key: str | None = None
     score_key: str = "score"
     on_leg_error: Literal["raise", "skip"] = "raise"
-    leg_timeout: float | None = Field(default=None, gt=0)
+    leg_timeout: float | None = Field(default=None, gt=0, strict=True, allow_inf_nan=False)
 
     def invoke(
         self,
@@ -131,9 +133,11 @@ class PipelineRetriever(BaseRetriever):
                 report = self._report(retrieval, query, len(documents), problem)
                 if run_manager.handlers:
                     child = patch_config(None, callbacks=run_manager.get_child())
-                    dispatch_custom_event(EVENT, report.to_dict(), config=child)
+                    with _unless(problem):
+                        dispatch_custom_event(EVENT, report.to_dict(), config=child)
                 if passes_through(problem):  # core tells handlers of an `Exception` only
-                    run_manager.on_retriever_error(problem)
+                    with _unless(problem):
+                        run_manager.on_retriever_error(problem)
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **kwargs: Any
@@ -154,9 +158,11 @@ class PipelineRetriever(BaseRetriever):
                 report = self._report(retrieval, query, len(documents), problem)
                 if run_manager.handlers:
                     child = patch_config(None, callbacks=run_manager.get_child())
-                    await adispatch_custom_event(EVENT, report.to_dict(), config=child)
+                    with _unless(problem):
+                        await adispatch_custom_event(EVENT, report.to_dict(), config=child)
                 if passes_through(problem):
-                    await run_manager.on_retriever_error(problem)
+                    with _unless(problem):
+                        await run_manager.on_retriever_error(problem)
 
     @abstractmethod
     def _retrieve(
@@ -190,8 +196,8 @@ class PipelineRetriever(BaseRetriever):
         given = {
             name: value for name, value in retrieval.given.items() if name not in ("k", "run_id")
         }
-        if given.get("filter", ...) is None:
-            del given["filter"]
+        if "filter" in given and (given["filter"] is None or given["filter"] == {}):
+            del given["filter"]  # nothing to filter by
         taken = {name: value for name, value in given.items() if self.takes_argument(name)}
         unknown = given.keys() - taken.keys() - _FOR_CORE
         if unknown:
@@ -215,6 +221,8 @@ class PipelineRetriever(BaseRetriever):
         arguments = {name: value for name, value in retrieval.arguments.items() if takes(leg, name)}
         if retrieval.depth is not None and takes(leg, "k"):
             arguments["k"] = retrieval.depth
+        if "filter" in arguments and (bound := bound_filter(leg)):
+            arguments["filter"] = both_filters(bound, arguments["filter"])
         return arguments
 
     def _engine(self, fuser: Fuser) -> Engine:
@@ -240,3 +248,8 @@ class PipelineRetriever(BaseRetriever):
         report = retrieval.report(self.get_name(), query, documents, error)
         deliver(report)
         return report
+
+
+def _unless(problem: BaseException | None) -> AbstractContextManager[None]:
+    """Hold back what a handler raises if there is a problem already: that one is to be raised."""
+    return suppress(Exception) if problem is not None else nullcontext()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -15,7 +15,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import RetrieverLike
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.utils import ConfigurableFieldSpec, get_unique_config_specs
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from langchain_safe_retrievers.errors import ConfigurationError
 from langchain_safe_retrievers.fusion.fuser import Fuser, RankedList
@@ -59,7 +59,7 @@ class SafeEnsembleRetriever(PipelineRetriever):
     """
 
     retrievers: list[RetrieverLike]
-    weights: list[float]
+    weights: list[float] = Field(default_factory=list)  # never empty once it is validated
     c: int = Field(default=60, gt=0)
     id_key: str | None = None
     fuser: Fuser | None = None
@@ -83,11 +83,22 @@ class SafeEnsembleRetriever(PipelineRetriever):
             msg = "retrievers is empty; give at least one leg"
             raise ConfigurationError(msg)
         weights = values.get("weights")
+        if weights is not None and not isinstance(weights, Iterable):
+            msg = f"weights is {weights!r}; expected a list of {legs} numbers"
+            raise ConfigurationError(msg)
         weights = [] if weights is None else list(weights)
         if not weights:
             return {**values, "weights": [1 / legs] * legs}
         check_weights(weights, legs)
         return {**values, "weights": weights}
+
+    @field_validator("c", mode="before")
+    @classmethod
+    def _check_c(cls, c: Any) -> Any:
+        if isinstance(c, bool):
+            msg = f"c is {c!r}; expected a whole number greater than 0 (60 is usual)"
+            raise ConfigurationError(msg)
+        return c
 
     @model_validator(mode="after")
     def _check_leg_names(self) -> SafeEnsembleRetriever:
@@ -129,6 +140,7 @@ class SafeEnsembleRetriever(PipelineRetriever):
         asked = ask_legs(
             list(asks.values()), self._failure_policy(), retrieval, config, run_manager
         )
+        self._sort_reports(retrieval)
         return self.weighted_reciprocal_rank(_fill(lists, asks, asked, retrieval))
 
     async def arank_fusion(
@@ -153,6 +165,7 @@ class SafeEnsembleRetriever(PipelineRetriever):
         asked = await aask_legs(
             list(asks.values()), self._failure_policy(), retrieval, config, run_manager
         )
+        self._sort_reports(retrieval)
         return self.weighted_reciprocal_rank(_fill(lists, asks, asked, retrieval))
 
     def weighted_reciprocal_rank(self, doc_lists: list[list[Document]]) -> list[Document]:
@@ -204,6 +217,11 @@ class SafeEnsembleRetriever(PipelineRetriever):
             else:
                 retrieval.legs.append(LegReport(names[i], query, "skipped"))
         return asks, [RankedList(leg=name, query=query) for name in names]
+
+    def _sort_reports(self, retrieval: Retrieval) -> None:
+        """Put the reports in legs' order, those of legs that were not asked among them."""
+        names = self._names()
+        retrieval.legs.sort(key=lambda report: names.index(report.leg))
 
     def _legs(self) -> Sequence[Any]:
         return [leg for leg, weight in zip(self.retrievers, self.weights, strict=False) if weight]

@@ -15,15 +15,17 @@ from langchain_core.documents import Document
 from langchain_core.language_models import BaseLanguageModel
 from langchain_core.prompts import BasePromptTemplate
 from langchain_core.retrievers import RetrieverLike
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableSequence
+from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import patch_config
 from pydantic import Field
 
 from langchain_safe_retrievers.errors import QueryOutputError
 from langchain_safe_retrievers.fusion.fuser import Fuser, RankedList
 from langchain_safe_retrievers.fusion.reciprocal_rank import ReciprocalRank
+from langchain_safe_retrievers.legs.arguments import inside
 from langchain_safe_retrievers.legs.ask import Ask
 from langchain_safe_retrievers.legs.asking import aask_legs, ask_legs
+from langchain_safe_retrievers.legs.open_runs import OpenRuns
 from langchain_safe_retrievers.merging.langchain_policies import LangChainMultiQueryUnionPolicy
 from langchain_safe_retrievers.merging.policy import MergePolicy, Metadata
 from langchain_safe_retrievers.queries.parsing import (
@@ -33,6 +35,7 @@ from langchain_safe_retrievers.queries.parsing import (
     queries_from_output,
 )
 from langchain_safe_retrievers.queries.text import unique_queries
+from langchain_safe_retrievers.report import error_text
 from langchain_safe_retrievers.retrieval import Retrieval, current_retrieval
 from langchain_safe_retrievers.retrievers.base import PipelineRetriever
 
@@ -73,9 +76,9 @@ class SafeMultiQueryRetriever(PipelineRetriever):
     verbose: bool = True
     parser_key: str = "lines"
     include_original: bool = False
-    max_queries: int | None = Field(default=None, ge=1)
+    max_queries: int | None = Field(default=None, ge=1, strict=True)
     fusion: Literal["union"] | Fuser = "union"
-    original_weight: float = Field(default=1.0, gt=0)
+    original_weight: float = Field(default=1.0, gt=0, strict=True, allow_inf_nan=False)
     merge_policy: MergePolicy | Callable[[Metadata, Metadata], Metadata] = (
         LangChainMultiQueryUnionPolicy()
     )
@@ -127,10 +130,15 @@ class SafeMultiQueryRetriever(PipelineRetriever):
         Raises:
             QueryOutputError: The chain returned something that is no form of queries.
         """
+        runs = OpenRuns()
+        config = self._config(run_manager, runs)
         try:
-            output = self.llm_chain.invoke(self._input(question), config=self._config(run_manager))
+            output = self.llm_chain.invoke(self._input(question), config=config)
         except Exception as error:  # noqa: BLE001 - reported, and the question itself is searched
             return self._without_writer(question, error)
+        except BaseException as error:
+            runs.close(error)
+            raise
         return self._read(question, output)
 
     async def agenerate_queries(
@@ -148,12 +156,15 @@ class SafeMultiQueryRetriever(PipelineRetriever):
         Raises:
             QueryOutputError: The chain returned something that is no form of queries.
         """
+        runs = OpenRuns()
+        config = self._config(run_manager, runs)
         try:
-            output = await self.llm_chain.ainvoke(
-                self._input(question), config=self._config(run_manager)
-            )
+            output = await self.llm_chain.ainvoke(self._input(question), config=config)
         except Exception as error:  # noqa: BLE001 - reported, and the question itself is searched
             return self._without_writer(question, error)
+        except BaseException as error:
+            await runs.aclose(error)
+            raise
         return self._read(question, output)
 
     def retrieve_documents(
@@ -242,16 +253,20 @@ class SafeMultiQueryRetriever(PipelineRetriever):
         ]
 
     def _input(self, question: str) -> dict[str, str]:
-        chain = self.llm_chain
-        prompt = (
-            chain.first if isinstance(chain, RunnableSequence) else getattr(chain, "prompt", chain)
-        )
-        needed = prompt.input_variables if isinstance(prompt, BasePromptTemplate) else ()
-        return {needed[0] if len(needed) == 1 else "question": question}
+        """Return the question under the name that the chain's prompt has for it."""
+        chain: Any = self.llm_chain
+        while inner := inside(chain):
+            chain = inner[0]
+        prompt = getattr(chain, "prompt", chain)
+        names = {"question"}
+        if isinstance(prompt, BasePromptTemplate):
+            names = set(prompt.input_variables).difference(prompt.partial_variables)
+        return {names.pop() if len(names) == 1 else "question": question}
 
-    def _config(self, run_manager: Any) -> RunnableConfig:
+    def _config(self, run_manager: Any, runs: OpenRuns) -> RunnableConfig:
         retrieval = current_retrieval(self)
         child = None if run_manager is None else run_manager.get_child()
+        runs.watch(child)
         return patch_config(retrieval.config if retrieval else None, callbacks=child)
 
     def _read(self, question: str, output: Any) -> list[str]:
@@ -269,7 +284,7 @@ class SafeMultiQueryRetriever(PipelineRetriever):
         )
         retrieval = current_retrieval(self)
         if retrieval is not None:
-            why = f"{type(error).__name__}: {error}"
+            why = error_text(error)
             text = f"no queries were written ({why}); the question itself was searched"
             retrieval.note(text, degraded=True)
         return [question]

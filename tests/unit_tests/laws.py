@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from langchain_core.documents import Document
 
-from langchain_safe_retrievers.merging.langchain_policies import LangChainEnsembleMetaPolicy as Ensemble
-from langchain_safe_retrievers.merging.langchain_policies import LangChainMultiQueryUnionPolicy as Union
+from langchain_safe_retrievers.merging.langchain_policies import (
+    LangChainEnsembleMetaPolicy as Ensemble,
+)
+from langchain_safe_retrievers.merging.langchain_policies import (
+    LangChainMultiQueryUnionPolicy as Union,
+)
 from langchain_safe_retrievers.merging.policy import MetadataPolicy
 from tests.unit_tests.strategies import Model, Record, twin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 CONFLICTS = "_conflicts"
 FUSED = "_fused"
@@ -28,7 +32,7 @@ class Run(Protocol):
     """A way to turn legs' lists into one list: the engine, or a retriever over such legs."""
 
     def __call__(self, legs: Sequence[Sequence[Document]], **settings: Any) -> list[Document]:
-        """Return the merged documents; the settings are `policy`, `weights` and `fused_score_key`."""
+        """Return the merged documents; settings: `policy`, `weights`, `fused_score_key`."""
 
 
 def greedy(a: dict[Any, Any], b: dict[Any, Any]) -> dict[Any, Any]:
@@ -96,25 +100,32 @@ def alike(a: Any, b: Any, *, exact: bool = False) -> bool:
 def _parts(a: Any, b: Any, *, exact: bool) -> Sequence[tuple[Any, Any]] | None:
     """Return the pairs that must be alike for `a` and `b` to be; None if they are different."""
     kind = _container(a)
-    if kind != _container(b) or (exact and kind and type(a) is not type(b)):
-        return None
-    if kind is None:
-        return () if _one_leaf(a, b) else None
+    if kind is None or kind != _container(b) or (exact and type(a) is not type(b)):
+        return () if kind is _container(b) is None and _one_leaf(a, b) else None
     if kind == "array":
-        boolean = {a.dtype.kind == "b", b.dtype.kind == "b"}
-        return [(a.tolist(), b.tolist())] if a.shape == b.shape and len(boolean) == 1 else None
+        kinds = [array.dtype.kind if array.dtype.kind in "bMm" else "any" for array in (a, b)]
+        one_shape = a.shape == b.shape and kinds[0] == kinds[1]
+        return [(a.tolist(), b.tolist())] if one_shape else None
     if len(a) != len(b):
         return None
-    if kind in ("list", "tuple"):
-        return list(zip(a, b, strict=True))
+    return list(zip(a, b, strict=True)) if kind in ("list", "tuple") else _partners(a, b)
+
+
+def _partners(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
+    """Return the values of the keys of two dicts that are alike, nothing for alike elements."""
     partners = [(x, next((y for y in b if alike(x, y)), _MISSING)) for x in a]
     if any(y is _MISSING for _, y in partners):
         return None
-    return [(a[x], b[y]) for x, y in partners] if kind == "dict" else ()
+    return [(a[x], b[y]) for x, y in partners] if isinstance(a, dict) else ()
 
 
 def _container(value: Any) -> str | None:
-    for kinds, name in ((dict, "dict"), (list, "list"), (tuple, "tuple"), ((set, frozenset), "set")):
+    for kinds, name in (
+        (dict, "dict"),
+        (list, "list"),
+        (tuple, "tuple"),
+        ((set, frozenset), "set"),
+    ):
         if isinstance(value, kinds):
             return name
     return "array" if isinstance(value, np.ndarray) else None
@@ -126,9 +137,13 @@ def _one_leaf(a: Any, b: Any) -> bool:
     texts = [isinstance(value, str) for value in (a, b)]
     if not (all(numbers) or all(texts) or type(a) is type(b)):
         return False
+    return a is b or _equal(a, b) or _equal(b, a)
+
+
+def _equal(a: Any, b: Any) -> bool:
     try:
-        return a is b or bool(a == b) or bool(a != a and b != b)  # noqa: PLR0124 - NaN
-    except Exception:  # noqa: BLE001 - it refuses to be compared
+        return bool(a == b) or bool(a != a and b != b)  # noqa: PLR0124 - NaN
+    except Exception:  # noqa: BLE001 - it refuses, or cannot from this side: Decimal(0) == np.int64(0)
         return False
 
 

@@ -134,6 +134,7 @@ def sharing(n: int) -> dict[str, Any]:
     return {"x": shared, "y": {"z": shared}, "w": [shared, shared]}
 
 
+EQ_RAISES = EqRaises()
 HOSTILE: dict[str, Callable[[int], Any]] = {
     "none": lambda _: None,
     "int": lambda n: n,
@@ -168,7 +169,7 @@ HOSTILE: dict[str, Callable[[int], Any]] = {
     "date": lambda n: date(2024, 1, 1 + n),
     "enum": Colour,
     "int enum": Size,
-    "str enum": lambda n: (Tongue.EN, Tongue.DE)[n],
+    "str enum": lambda n: list(Tongue)[n],
     "bytes": lambda n: bytes([n]),
     "bytearray": lambda n: bytearray([n]),
     "uuid": lambda n: UUID(int=n),
@@ -177,14 +178,14 @@ HOSTILE: dict[str, Callable[[int], Any]] = {
     "numpy float": np.float32,
     "numpy nan": lambda _: np.float64("nan"),
     "numpy bool": np.bool_,
-    "numpy str": lambda n: np.str_(n),
+    "numpy str": np.str_,
     "numpy datetime": lambda n: np.datetime64("2024-01-01") + n,
     "numpy not-a-time": lambda _: np.datetime64("NaT"),
     "array": lambda n: np.array([n, 2]),
     "float array": lambda n: np.array([n, float("nan")]),
     "bool array": lambda n: np.array([bool(n), True]),
     "matrix": lambda n: np.array([[n, 2], [3, 4]], dtype=np.float32),
-    "0-d array": lambda n: np.array(n),
+    "0-d array": np.array,
     "0-d bool array": lambda n: np.array(bool(n)),
     "empty array": lambda _: np.zeros((0, 3)),
     "str array": lambda n: np.array([str(n), "x"]),
@@ -202,8 +203,6 @@ HOSTILE: dict[str, Callable[[int], Any]] = {
     "shared parts": sharing,
 }
 """Name to a function that makes that kind of value, in two variants: 0 and 1."""
-
-EQ_RAISES = EqRaises()
 
 
 def twin(value: Any) -> Any:
@@ -241,8 +240,10 @@ _words = st.sampled_from(["", "a", "b", "1", "Ångström"])
 json_leaves = st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.5, 1.0]) | _words
 json_values = st.recursive(
     json_leaves,
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["a", "b", "c.d"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["a", "b", "c.d"]), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 """Nested JSON-like values, few enough for equal ones to meet."""
@@ -252,9 +253,11 @@ hostile_leaves = st.builds(
 )
 hostile_values = st.recursive(
     hostile_leaves,
-    lambda inner: st.lists(inner, max_size=2)
-    | st.lists(inner, max_size=2).map(tuple)
-    | st.dictionaries(st.sampled_from(["a", "b", 1, None]), inner, max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.lists(inner, max_size=2).map(tuple)
+        | st.dictionaries(st.sampled_from(["a", "b", 1, None]), inner, max_size=2)
+    ),
     max_leaves=4,
 )
 """Everything that has been seen to break a merge, also inside lists, tuples and dicts."""

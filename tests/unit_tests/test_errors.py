@@ -16,7 +16,9 @@ FAMILY = {
     for name, value in vars(errors).items()
     if isinstance(value, type) and issubclass(value, SafeRetrieverError)
 }
-_NODE = re.compile(r"^    (?P<lead>[│ ├└─]*)(?P<name>\w+Error)(?: \((?P<bases>[\w, ]+)\))?", re.MULTILINE)
+_NODE = re.compile(
+    r"^    (?P<lead>[│ ├└─]*)(?P<name>\w+Error)(?: \((?P<bases>[\w, ]+)\))?", re.MULTILINE
+)
 
 
 def _drawn() -> list[tuple[str, str | None, list[str]]]:
@@ -37,15 +39,19 @@ def test_the_drawing_has_every_error_and_no_other() -> None:
 
 
 @pytest.mark.parametrize(("name", "parent", "bases"), _drawn(), ids=[name for name, *_ in _drawn()])
-def test_each_error_is_what_the_drawing_says(name: str, parent: str | None, bases: list[str]) -> None:
+def test_each_error_is_what_the_drawing_says(
+    name: str, parent: str | None, bases: list[str]
+) -> None:
     expected = [*filter(None, [parent]), *bases] or ["Exception"]
     assert [base.__name__ for base in FAMILY[name].__bases__] == expected
 
 
-@pytest.mark.parametrize("kind", [kind for kind in FAMILY.values() if kind is not AllLegsFailedError])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in FAMILY.values() if kind is not AllLegsFailedError]
+)
 def test_an_error_keeps_its_type_and_message_in_pickle_and_copy(kind: type[Exception]) -> None:
     error = kind("what came, what was expected")
-    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301
+    for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(again) is kind
         assert str(again) == "what came, what was expected"
 
@@ -74,17 +80,21 @@ def test_all_legs_failed_stays_what_it_is_when_it_is_split() -> None:
 
 def test_one_cause_can_be_caught_with_except_star() -> None:
     caught: list[BaseException] = []
-    with pytest.raises(AllLegsFailedError) as rest:
+
+    def handle_timeouts() -> None:
         try:
             raise _failed()
         except* TimeoutError as group:
             caught.extend(group.exceptions)
+
+    with pytest.raises(AllLegsFailedError) as rest:
+        handle_timeouts()
     assert [str(cause) for cause in caught] == ["two"]
     assert [str(cause) for cause in rest.value.exceptions] == ["one"]
 
 
 def test_all_legs_failed_survives_pickle() -> None:
-    again = pickle.loads(pickle.dumps(_failed()))  # noqa: S301
+    again = pickle.loads(pickle.dumps(_failed()))
     assert type(again) is AllLegsFailedError
     assert [type(cause) for cause in again.exceptions] == [ValueError, LegTimeoutError]
 

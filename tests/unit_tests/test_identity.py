@@ -70,7 +70,9 @@ def test_by_normalized_content_ignores_composition_white_space_and_case(text: st
         ("", " \n\t", 1),
     ],
 )
-def test_by_normalized_content_ignores_no_more_than_that(one: str, other: str, documents: int) -> None:
+def test_by_normalized_content_ignores_no_more_than_that(
+    one: str, other: str, documents: int
+) -> None:
     assert count(by_normalized_content, doc(one), doc(other)) == documents
 
 
@@ -85,7 +87,8 @@ def test_documents_whose_key_is_missing_or_none_are_never_merged() -> None:
 
 
 def test_a_false_value_is_a_value() -> None:
-    for value in (0, "", False, [], {}, float("nan")):
+    values: tuple[Any, ...] = (0, "", False, [], {}, float("nan"))
+    for value in values:
         assert count(by_key("n"), doc("a", n=value), doc("b", n=value)) == 1
 
 
@@ -124,10 +127,11 @@ def test_an_identity_may_be_any_function() -> None:
 
 
 @pytest.mark.parametrize(
-    "identity", [by_content, by_id, by_normalized_content, by_key("n"), by_levels(by_key("n"), by_id)]
+    "identity",
+    [by_content, by_id, by_normalized_content, by_key("n"), by_levels(by_key("n"), by_id)],
 )
 def test_identities_survive_pickle_and_deepcopy(identity: Any) -> None:
-    assert pickle.loads(pickle.dumps(identity)) == identity == copy.deepcopy(identity)  # noqa: S301
+    assert pickle.loads(pickle.dumps(identity)) == identity == copy.deepcopy(identity)
 
 
 def test_identities_compare_by_what_they_read() -> None:

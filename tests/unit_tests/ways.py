@@ -96,6 +96,13 @@ def eventually(condition: Callable[[], Any]) -> bool:
     return True
 
 
+async def in_time(condition: Callable[[], Any]) -> None:
+    """Let other tasks run until a condition holds, or too long a time is over."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition() and time.monotonic() < deadline:  # noqa: ASYNC110 - threads set it
+        await asyncio.sleep(0.001)
+
+
 class Gauge:
     """Counts how many legs run at once; each stays until `expected` of them have met."""
 
@@ -126,9 +133,7 @@ class Gauge:
 
         async def aask(query: str) -> list[str]:
             self._enter()
-            deadline = time.monotonic() + PATIENCE
-            while not self.met.is_set() and time.monotonic() < deadline:
-                await asyncio.sleep(0)
+            await in_time(self.met.is_set)
             await asyncio.sleep(0.01)
             self._leave()
             return [name or query]
@@ -140,6 +145,7 @@ class RunLog(BaseCallbackHandler):
     """Remembers every run that starts, every end it has, and every custom event."""
 
     raise_error = True
+    run_inline = True  # as tracers are: in async, a start is heard before anything is cancelled
 
     def __init__(self) -> None:
         self.names: dict[UUID, str] = {}

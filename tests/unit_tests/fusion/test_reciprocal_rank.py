@@ -31,13 +31,16 @@ def test_no_hits_and_no_weight_count_nothing() -> None:
 
 
 def test_scores_are_not_looked_at() -> None:
-    assert ReciprocalRank(c=1).contributions(Ranking(hits("x", None), ranks=[1, 2]), 6.0) == [3.0, 2.0]
+    assert ReciprocalRank(c=1).contributions(Ranking(hits("x", None), ranks=[1, 2]), 6.0) == [
+        3.0,
+        2.0,
+    ]
     assert not getattr(ReciprocalRank(), "uses_scores", False)
 
 
 @pytest.mark.parametrize("c", [0, -1, -0.5, float("nan"), float("inf"), "60", None, True])
 def test_a_c_that_is_no_finite_number_above_0_is_refused(c: Any) -> None:
-    with pytest.raises(ConfigurationError, match="expected a.* number greater than 0"):
+    with pytest.raises(ConfigurationError, match=r"expected a.* number greater than 0"):
         ReciprocalRank(c=c)
 
 

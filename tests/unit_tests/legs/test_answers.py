@@ -105,7 +105,8 @@ def test_documents_keep_their_identity_and_type_and_the_list_is_a_new_one():
 def test_what_a_generator_raises_midway_is_raised():
     def broken() -> Iterator[Document]:
         yield _A
-        raise RuntimeError("lost the connection")
+        msg = "lost the connection"
+        raise RuntimeError(msg)
 
     with pytest.raises(RuntimeError, match="lost the connection"):
         read_answer(broken(), "x")

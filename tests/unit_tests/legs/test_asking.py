@@ -33,6 +33,7 @@ from tests.unit_tests.ways import (
     ensemble_of,
     eventually,
     every_way,
+    in_time,
     invoke,
     leg_of,
     multi_query_over,
@@ -295,9 +296,7 @@ def test_a_skipped_leg_leaves_a_warning_a_report_and_its_own_error_event(
         logging.WARNING,
         "langchain_safe_retrievers",
     )
-    assert (
-        warning.getMessage() == "leg 'vector' failed and was skipped: ValueError: broken"
-    )
+    assert warning.getMessage() == "leg 'vector' failed and was skipped: ValueError: broken"
     report = reports[0]
     assert [(leg.leg, leg.status, leg.hits, leg.error) for leg in report.legs] == [
         ("vector", "failed", 0, "ValueError: broken"),
@@ -314,7 +313,8 @@ def test_a_skipped_query_leaves_the_others(
 ):
     def ask(query: str) -> list[str]:
         if query == "bad":
-            raise ValueError("broken")
+            msg = "broken"
+            raise ValueError(msg)
         return [query]
 
     chain = writes("one", "bad", "two")
@@ -387,7 +387,8 @@ def test_the_failure_of_a_required_leg_is_raised_even_when_others_are_skipped(
 def test_an_error_that_cannot_be_printed_is_skipped_like_any_other(call: Callable[..., Any]):
     class Mute(Exception):  # noqa: N818 - a fake
         def __str__(self) -> str:
-            raise RuntimeError("no text")
+            msg = "no text"
+            raise RuntimeError(msg)
 
     with collect_reports() as reports:
         found = call(_skipping(FakeLeg(error=Mute()), FakeLeg(documents=["a"])), "q")
@@ -422,9 +423,7 @@ def test_a_leg_that_hangs_is_skipped_after_leg_timeout(
 
 @both_ways
 @each_retriever
-def test_a_leg_that_hangs_is_a_timeout_error_after_leg_timeout(
-    call: Callable[..., Any], over: Any
-):
+def test_a_leg_that_hangs_is_a_timeout_error_after_leg_timeout(call: Callable[..., Any], over: Any):
     hanging, log = FakeLeg(hangs=True), RunLog()
 
     with pytest.raises(TimeoutError, match="did not answer within leg_timeout") as raised:
@@ -606,8 +605,7 @@ def test_a_cancel_from_outside_closes_own_and_childrens_runs_and_leaves_no_task(
 
     async def cancelled() -> int:
         task = asyncio.create_task(retriever.ainvoke("q", {"callbacks": [log]}))
-        while len(hanging.calls) < (4 if nested == "multi-query" else 2):
-            await asyncio.sleep(0.001)
+        await in_time(lambda: len(hanging.calls) == (4 if nested == "multi-query" else 2))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -674,7 +672,8 @@ def test_every_run_is_closed_once_whatever_mix_of_legs_there_is(
     call: Callable[..., Any], on_leg_error: Any
 ):
     def fail(query: str) -> list[str]:
-        raise ValueError("broken")
+        msg = "broken"
+        raise ValueError(msg)
 
     log = RunLog()
     legs = [

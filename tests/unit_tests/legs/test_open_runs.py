@@ -6,9 +6,9 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler, CallbackManager
 
-from langchain_safe_retrievers.legs.open_runs import OpenRuns
+from langchain_safe_retrievers.legs.open_runs import OpenRuns, RunClosedError
 
 _KINDS = ("chain", "llm", "retriever", "tool")
 _ERROR = TimeoutError("too late")
@@ -48,13 +48,21 @@ class _Deaf(_Listener):
         return True
 
 
+def watching(*listeners: BaseCallbackHandler) -> OpenRuns:
+    """Return a watcher of the runs below a manager with these handlers."""
+    runs = OpenRuns()
+    runs.watch(CallbackManager(handlers=list(listeners), inheritable_handlers=list(listeners)))
+    return runs
+
+
 def test_open_runs_are_closed_innermost_first_below_their_parents():
-    runs, listener = OpenRuns(), _Listener()
+    listener = _Listener()
+    runs = watching(listener)
     outer, inner = uuid4(), uuid4()
     runs.on_retriever_start({}, "q", run_id=outer)
     runs.on_chain_start({}, {}, run_id=inner, parent_run_id=outer)
 
-    runs.close([listener], _ERROR)
+    runs.close(_ERROR)
 
     assert listener.heard == [
         ("chain", _ERROR, inner, outer),
@@ -65,45 +73,72 @@ def test_open_runs_are_closed_innermost_first_below_their_parents():
 @pytest.mark.parametrize("kind", _KINDS)
 @pytest.mark.parametrize("end", ["end", "error"])
 def test_a_run_that_ended_is_not_closed_again(kind: str, end: str):
-    runs, listener, run = OpenRuns(), _Listener(), uuid4()
+    listener, run = _Listener(), uuid4()
+    runs = watching(listener)
     getattr(runs, f"on_{kind}_start")({}, "q", run_id=run)
     assert list(runs.open) == [run]
 
     getattr(runs, f"on_{kind}_{end}")("any", run_id=run)
-    runs.close([listener], _ERROR)
+    runs.close(_ERROR)
 
     assert listener.heard == []
 
 
 @pytest.mark.parametrize("kind", [*_KINDS, "chat_model"])
 def test_every_kind_of_run_is_closed_once_by_its_own_event(kind: str):
-    runs, listener, run = OpenRuns(), _Listener(), uuid4()
+    listener, run = _Listener(), uuid4()
+    runs = watching(listener)
     getattr(runs, f"on_{kind}_start")({}, "q", run_id=run)
 
-    runs.close([listener], _ERROR)
-    runs.close([listener], _ERROR)
+    runs.close(_ERROR)
+    runs.close(_ERROR)
 
     assert [heard[0] for heard in listener.heard] == ["llm" if kind == "chat_model" else kind]
 
 
 async def test_async_handlers_are_told_too():
-    runs, listener, alistener, run = OpenRuns(), _Listener(), _AsyncListener(), uuid4()
+    listener, alistener, run = _Listener(), _AsyncListener(), uuid4()
+    runs = watching(listener, alistener)
     runs.on_retriever_start({}, "q", run_id=run)
 
-    await runs.aclose([listener, alistener], _ERROR)
+    await runs.aclose(_ERROR)
 
     assert alistener.heard == [run]
     assert [heard[2] for heard in listener.heard] == [run]
 
 
 def test_a_handler_that_ignores_such_runs_is_not_told():
-    runs, deaf, run = OpenRuns(), _Deaf(), uuid4()
+    deaf, run = _Deaf(), uuid4()
+    runs = watching(deaf)
     runs.on_retriever_start({}, "q", run_id=run)
 
-    runs.close([deaf], _ERROR)
+    runs.close(_ERROR)
 
     assert deaf.heard == []
 
 
 def test_the_end_of_an_unknown_run_is_nothing_to_it():
     OpenRuns().on_chain_end({}, run_id=uuid4())
+
+
+def test_once_closed_nothing_that_the_leg_still_reports_reaches_the_other_handlers():
+    listener, run = _Listener(), uuid4()
+    runs = OpenRuns()
+    manager = CallbackManager(handlers=[listener], inheritable_handlers=[listener])
+    runs.watch(manager)
+    child = manager.on_chain_start({}, {}, run_id=run)
+    runs.close(_ERROR)
+
+    with pytest.raises(RunClosedError):
+        child.on_chain_error(ValueError())
+    with pytest.raises(RunClosedError):
+        manager.on_chain_start({}, {})
+
+    assert [heard[1] for heard in listener.heard] == [_ERROR]
+
+
+def test_a_manager_without_handlers_is_left_as_it_is():
+    manager = CallbackManager(handlers=[])
+    OpenRuns().watch(manager)
+    OpenRuns().watch(None)
+    assert manager.handlers == []

@@ -165,7 +165,8 @@ async def test_a_late_job_whose_cleaning_up_fails_is_not_logged_as_a_lost_error(
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError as error:
-            raise ValueError("cleaning up failed") from error
+            msg = "cleaning up failed"
+            raise ValueError(msg) from error
 
     await run_in_tasks([job], Limits(timeout=0.01, stop_on_error=False))
     gc.collect()

@@ -167,7 +167,8 @@ def test_a_given_up_thread_is_counted_under_its_owner_until_it_ends():
 
 def test_without_new_threads_the_calling_thread_does_it_all(monkeypatch: pytest.MonkeyPatch):
     def refuse(work: Any) -> None:
-        raise RuntimeError("can't start new thread")
+        msg = "can't start new thread"
+        raise RuntimeError(msg)
 
     monkeypatch.setattr(threads, "start_in_thread", refuse)
 
@@ -178,7 +179,8 @@ def test_without_any_thread_a_timeout_cannot_be_held_which_is_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ):
     def refuse(work: Any) -> None:
-        raise RuntimeError("can't start new thread")
+        msg = "can't start new thread"
+        raise RuntimeError(msg)
 
     monkeypatch.setattr(threads, "start_in_thread", refuse)
 

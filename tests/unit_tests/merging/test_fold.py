@@ -159,22 +159,22 @@ class Passage(Document):
 
     page: int = 0
     type: Literal["Passage"] = "Passage"  # type: ignore[assignment]
-    _secret: str = PrivateAttr(default="none")
+    _note: str = PrivateAttr(default="none")
 
 
 def test_a_subclass_keeps_its_type_its_fields_and_its_private_attributes() -> None:
     one = Passage(page_content="a", page=3, metadata={"x": 1})
-    one._secret = "kept"  # noqa: SLF001
+    one._note = "kept"
     (folded,) = merge([one], [doc("a", y=2)])
     assert type(folded) is Passage
-    assert (folded.page, folded._secret) == (3, "kept")  # noqa: SLF001
+    assert (folded.page, folded._note) == (3, "kept")
     assert folded.metadata == {"x": 1, "y": 2}
     assert one.metadata == {"x": 1}
 
 
 def test_a_folded_document_serialises_copies_and_pickles_like_any() -> None:
     (folded,) = merge([doc("a", x=1)], [doc("a", "7", x=2)])
-    assert pickle.loads(pickle.dumps(folded)) == folded == copy.deepcopy(folded)  # noqa: S301
+    assert pickle.loads(pickle.dumps(folded)) == folded == copy.deepcopy(folded)
     assert json.loads(folded.model_dump_json())["metadata"] == {"x": 1, "_conflicts": {"x": [1, 2]}}
     assert folded.model_dump(exclude_unset=True)["id"] == "7"
 
@@ -242,7 +242,9 @@ def test_weighted_scores_use_the_weights_of_the_copies_legs() -> None:
 
 
 def test_equal_scores_add_up_under_sum_and_weighted() -> None:
-    assert fold({"score": 2}, {"score": 2}, policy=LangChainEnsembleMetaPolicy(score_agg="sum")) == {
+    assert fold(
+        {"score": 2}, {"score": 2}, policy=LangChainEnsembleMetaPolicy(score_agg="sum")
+    ) == {
         "score": 4,
         "_conflicts": {"score": [2]},
     }
@@ -255,7 +257,10 @@ def test_the_union_policy_lets_the_last_scalar_win() -> None:
 
 def test_a_nested_mean_over_three_copies_is_the_mean_of_three() -> None:
     folded = fold(
-        {"s": {"x": 1}}, {"s": {"x": 2}}, {"s": {"x": 6}}, policy=MetadataPolicy(rules={"s.x": "mean"})
+        {"s": {"x": 1}},
+        {"s": {"x": 2}},
+        {"s": {"x": 6}},
+        policy=MetadataPolicy(rules={"s.x": "mean"}),
     )
     assert folded == {"s": {"x": 3}, "_conflicts": {"s.x": [1, 2, 6]}}
 
@@ -316,7 +321,9 @@ def test_provenance_tells_leg_query_rank_score_weight_contribution_and_id() -> N
     vector = RankedList([doc("b"), doc("a", "1")], leg="vec", query="q1", scores=[0.9, 0.8])
     words = RankedList([doc("a", "2")], leg="bm25", query="q2", scores=[7.5])
     engine = Engine(fuser=ReciprocalRank(c=1), provenance_key="found", fused_score_key="rrf")
-    (folded,) = [d for d in merge(vector, words, engine=engine, weights=[0.5, 2.0]) if d.page_content == "a"]
+    (folded,) = [
+        d for d in merge(vector, words, engine=engine, weights=[0.5, 2.0]) if d.page_content == "a"
+    ]
     assert folded.metadata["found"] == [
         {
             "leg": "vec",
@@ -341,7 +348,9 @@ def test_provenance_tells_leg_query_rank_score_weight_contribution_and_id() -> N
 
 
 def test_a_plain_list_is_named_by_its_place_and_its_scores_are_read_from_the_metadata() -> None:
-    (found,) = merge(docs("b"), [doc("a", score=0.5)], engine=Engine(provenance_key="found"))[1].metadata["found"]
+    (found,) = merge(docs("b"), [doc("a", score=0.5)], engine=Engine(provenance_key="found"))[
+        1
+    ].metadata["found"]
     assert (found["leg"], found["query"], found["score"]) == ("retriever_2", None, 0.5)
 
 
@@ -355,7 +364,9 @@ def test_every_place_is_told_and_only_the_best_of_a_leg_contributes() -> None:
 
 def test_contributions_add_up_to_the_fused_score() -> None:
     engine = Engine(provenance_key="found", fused_score_key="fused")
-    for document in merge(docs("abca"), docs("cxa"), docs("a"), engine=engine, weights=[1.0, 0.5, 2.0]):
+    for document in merge(
+        docs("abca"), docs("cxa"), docs("a"), engine=engine, weights=[1.0, 0.5, 2.0]
+    ):
         contributions = [entry["contribution"] for entry in document.metadata["found"]]
         assert sum(contributions) == document.metadata["fused"]
 
@@ -374,7 +385,9 @@ def test_extras_are_added_to_a_copy_and_never_to_the_input() -> None:
 @pytest.mark.parametrize("value", ["mine", 3, ["mine"], {"x": 1}, {"x": [1]}])
 @pytest.mark.parametrize("key", ["_conflicts", "found", "rrf"])
 @pytest.mark.parametrize("legs", [1, 2, 3])
-def test_what_a_user_keeps_under_a_reserved_key_is_not_lost(key: str, value: Any, legs: int) -> None:
+def test_what_a_user_keeps_under_a_reserved_key_is_not_lost(
+    key: str, value: Any, legs: int
+) -> None:
     engine = Engine(provenance_key="found", fused_score_key="rrf")
     lists = [[Document(page_content="a", metadata={key: value, "n": n})] for n in range(legs)]
     (folded,) = merge(*lists, engine=engine)
@@ -414,7 +427,9 @@ def test_a_rank_based_fuser_misses_no_scores() -> None:
 
 def test_scores_are_read_under_the_key_that_the_engine_names() -> None:
     engine = Engine(fuser=RelativeScore(), score_key="similarity", fused_score_key="fused")
-    merged = merge([doc("a", similarity=4), doc("b", similarity=3), doc("c", similarity=2)], engine=engine)
+    merged = merge(
+        [doc("a", similarity=4), doc("b", similarity=3), doc("c", similarity=2)], engine=engine
+    )
     assert [d.metadata["fused"] for d in merged] == [1.0, 0.5, 0.0]
 
 

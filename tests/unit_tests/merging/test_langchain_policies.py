@@ -79,12 +79,19 @@ def test_the_union_merges_two_values(a: Any, b: Any, expected: Any) -> None:
 @pytest.mark.parametrize("setting", ["list_merge", "dict_merge", "scalar_merge"])
 def test_an_unknown_setting_of_the_union_is_refused(setting: str) -> None:
     with pytest.raises(PolicyError, match=f"{setting} is 'merge'; expected one of '"):
-        LangChainMultiQueryUnionPolicy(**{setting: "merge"})
+        LangChainMultiQueryUnionPolicy(**{setting: "merge"})  # type: ignore[arg-type]
 
 
 def test_the_ensembles_defaults_take_the_best_score_and_the_first_of_all_else() -> None:
     one = {"score": 0.25, "source": "vec", "retriever": "v", "lang": "en", "tags": ["a"]}
-    two = {"score": 0.75, "source": "bm25", "retriever": "b", "lang": "de", "tags": ["b"], "page": 1}
+    two = {
+        "score": 0.75,
+        "source": "bm25",
+        "retriever": "b",
+        "lang": "de",
+        "tags": ["b"],
+        "page": 1,
+    }
     assert LangChainEnsembleMetaPolicy().merge(one, two) == {
         "score": 0.75,
         "source": "vec",
@@ -142,7 +149,9 @@ def test_overwriting_lets_the_last_scalar_win_and_still_aggregates_the_score() -
     assert merged == {"score": 2, "n": 2, "l": [1, 2]}
 
 
-@pytest.mark.parametrize("kind", [PolicyError, ConfigurationError, ValueError, AssertionError, SafeRetrieverError])
+@pytest.mark.parametrize(
+    "kind", [PolicyError, ConfigurationError, ValueError, AssertionError, SafeRetrieverError]
+)
 def test_overwriting_contradicts_union_keys_at_construction(kind: type[Exception]) -> None:
     with pytest.raises(kind, match=r"write union_keys=\(\)"):
         LangChainEnsembleMetaPolicy(overwrite_on_conflict=True)
@@ -165,7 +174,10 @@ def test_a_replaced_setting_is_checked_again() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"score_agg": "average"}, "score_agg is 'average'; expected one of 'max', 'min', 'sum', 'weighted'"),
+        (
+            {"score_agg": "average"},
+            "score_agg is 'average'; expected one of 'max', 'min', 'sum', 'weighted'",
+        ),
         ({"union_keys": "source"}, r"write union_keys=\('source',\)"),
         ({"union_keys": ("score",)}, "it can have one rule"),
     ],
@@ -179,24 +191,30 @@ def test_union_keys_may_be_any_collection() -> None:
     assert LangChainEnsembleMetaPolicy(union_keys=["a", "b"]).union_keys == ("a", "b")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("policy", [LangChainMultiQueryUnionPolicy(), LangChainEnsembleMetaPolicy()])
+@pytest.mark.parametrize(
+    "policy", [LangChainMultiQueryUnionPolicy(), LangChainEnsembleMetaPolicy()]
+)
 def test_named_policies_are_presets_of_the_rule_table(policy: Any) -> None:
     assert isinstance(policy.table, MetadataPolicy)
     assert policy.merge(A, B) == policy.table.merge(A, B)
     assert policy.always == policy.table.always
 
 
-@pytest.mark.parametrize("policy", [LangChainMultiQueryUnionPolicy(), LangChainEnsembleMetaPolicy()])
+@pytest.mark.parametrize(
+    "policy", [LangChainMultiQueryUnionPolicy(), LangChainEnsembleMetaPolicy()]
+)
 def test_named_policies_are_frozen_hashable_and_survive_pickle_and_deepcopy(policy: Any) -> None:
     policy.merge(A, B)
     assert policy == type(policy)()
     assert hash(policy) == hash(type(policy)())
-    assert copy.deepcopy(policy) == policy == pickle.loads(pickle.dumps(policy))  # noqa: S301
+    assert copy.deepcopy(policy) == policy == pickle.loads(pickle.dumps(policy))
     with pytest.raises(dataclasses.FrozenInstanceError):
         policy.table = None
 
 
-@pytest.mark.parametrize("policy", [LangChainMultiQueryUnionPolicy(), LangChainEnsembleMetaPolicy()])
+@pytest.mark.parametrize(
+    "policy", [LangChainMultiQueryUnionPolicy(), LangChainEnsembleMetaPolicy()]
+)
 def test_named_policies_leave_their_arguments_as_they_are(policy: Any) -> None:
     before = copy.deepcopy((A, B))
     merged = policy.merge(A, B)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_safe_retrievers.merging.fold import Engine
@@ -28,6 +29,8 @@ every_policy = pytest.mark.parametrize("policy", laws.POLICIES.values(), ids=law
 every_idempotent_policy = pytest.mark.parametrize(
     "policy", laws.IDEMPOTENT.values(), ids=laws.IDEMPOTENT
 )
+any_policy = st.sampled_from(list(laws.POLICIES)).map(laws.POLICIES.__getitem__)
+any_idempotent_policy = st.sampled_from(list(laws.IDEMPOTENT)).map(laws.IDEMPOTENT.__getitem__)
 json_like = ranked_lists(json_values, json_keys)
 hostile = ranked_lists()
 few = settings(max_examples=15)
@@ -66,9 +69,7 @@ def test_a_value_of_any_kind_meets_its_equal_without_conflict(kind: str) -> None
     laws.check_equal_copies_change_nothing(engine, [[document]], laws.POLICIES["default"])
 
 
-@every_idempotent_policy
-@few
-@given(legs=hostile)
+@given(policy=any_idempotent_policy, legs=hostile)
 def test_copies_with_equal_metadata_give_that_metadata(
     policy: Any, legs: list[list[Document]]
 ) -> None:
@@ -93,23 +94,17 @@ def test_folding_hostile_copies_again_changes_nothing(
     laws.check_folding_again_changes_nothing(engine, legs, policy)
 
 
-@every_policy
-@few
-@given(legs=hostile)
+@given(policy=any_policy, legs=hostile)
 def test_inputs_are_never_changed(policy: Any, legs: list[list[Document]]) -> None:
     laws.check_inputs_are_never_changed(engine, legs, policy)
 
 
-@every_policy
-@few
-@given(legs=hostile)
+@given(policy=any_policy, legs=hostile)
 def test_results_share_nothing_that_was_merged(policy: Any, legs: list[list[Document]]) -> None:
     laws.check_results_are_the_callers_own(engine, legs, policy)
 
 
-@every_policy
-@few
-@given(legs=hostile)
+@given(policy=any_policy, legs=hostile)
 def test_same_input_same_output(policy: Any, legs: list[list[Document]]) -> None:
     laws.check_same_input_same_output(engine, legs, policy)
 

@@ -14,7 +14,6 @@ from langchain_safe_retrievers.merging.policy import (
     MergePolicy,
     MetadataPolicy,
     as_resolver,
-    having,
     merge_pairwise,
 )
 from tests.unit_tests.strategies import Tags, cyclic_dict, cyclic_list, nested
@@ -47,7 +46,9 @@ def test_merge_leaves_its_arguments_as_they_are() -> None:
 
 
 def test_the_exact_path_comes_before_the_type_and_the_type_before_the_fallback() -> None:
-    policy = MetadataPolicy(rules={"page": "max"}, types={int: "min", str: "collect"}, fallback="last")
+    policy = MetadataPolicy(
+        rules={"page": "max"}, types={int: "min", str: "collect"}, fallback="last"
+    )
     a = {"page": 3, "n": 3, "lang": "en", "x": 0.5}
     b = {"page": 4, "n": 4, "lang": "de", "x": 0.25}
     assert policy.merge(a, b) == {"page": 4, "n": 3, "lang": ["en", "de"], "x": 0.25}
@@ -143,7 +144,9 @@ def test_lists_of_two_kinds_become_a_list_of_their_distinct_items() -> None:
 
 
 def test_cycles_end() -> None:
-    merged = MetadataPolicy().merge({"d": cyclic_dict(1), "l": cyclic_list(1)}, {"d": cyclic_dict(2), "l": [7]})
+    merged = MetadataPolicy().merge(
+        {"d": cyclic_dict(1), "l": cyclic_list(1)}, {"d": cyclic_dict(2), "l": [7]}
+    )
     assert merged["d"]["n"] == 1
     assert merged["l"][0] == 1
     assert merged["l"][-1] == 7
@@ -188,7 +191,7 @@ def test_policies_are_frozen_compare_by_value_and_survive_pickle_and_deepcopy() 
     policy.merge({"a": {"b": 1}}, {"a": {"b": 2}})
     assert policy == MetadataPolicy(rules={"score": "max", "a.b": "last"})
     assert policy != MetadataPolicy()
-    assert copy.deepcopy(policy) == policy == pickle.loads(pickle.dumps(policy))  # noqa: S301
+    assert copy.deepcopy(policy) == policy == pickle.loads(pickle.dumps(policy))
     with pytest.raises(AttributeError):
         policy.fallback = "last"  # type: ignore[misc]
 
@@ -255,9 +258,3 @@ def test_a_rule_that_changes_its_arguments_changes_no_input() -> None:
 def test_a_policy_that_returns_no_dict_is_told_so(result: Any) -> None:
     with pytest.raises(PolicyError, match=rf"returned {type(result).__name__}; it takes two"):
         merge_pairwise(lambda *_: result, [{}, {}])
-
-
-def test_having_leaves_out_the_copies_without_the_key_and_their_weights() -> None:
-    copies: list[dict[Any, Any]] = [{"n": None}, {}, {"n": 3}]
-    assert having("n", copies, [0.5, 0.3, 0.2]) == ([None, 3], [0.5, 0.2])
-    assert having("m", copies, [0.5, 0.3, 0.2]) == ([], [])

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langchain_safe_retrievers.merging.copying import copy_containers
 from langchain_safe_retrievers.merging.values import (
     Interner,
     bucket,
-    copy_containers,
     distinct,
     family,
     is_dict,
@@ -73,7 +73,7 @@ SAME = {
     "cyclic dicts": (cyclic_dict(1), cyclic_dict(1)),
     "cyclic lists": (cyclic_list(1), cyclic_list(1)),
     "1,000 levels": (nested(1000, 1), nested(1000, 1.0)),
-    "100,000 levels": (nested(100_000, 1), nested(100_000, 1)),
+    "10,000 levels": (nested(10_000, 1), nested(10_000, 1)),
     "odd keys": ({None: 1, (1, 2): 2}, {(1, 2): 2, None: 1}),
 }
 DIFFERENT = {
@@ -214,7 +214,8 @@ def test_a_number_of_any_kind_is_a_number(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [True, np.bool_(False), "1", None, [1], np.array([1]), Colour.RED, np.timedelta64(1, "s")]
+    "value",
+    [True, np.bool_(False), "1", None, [1], np.array([1]), Colour.RED, np.timedelta64(1, "s")],
 )
 def test_bools_texts_durations_and_arrays_are_no_numbers(value: Any) -> None:
     assert not is_number(value)
@@ -227,11 +228,11 @@ def test_distinct_keeps_the_first_of_each_in_order() -> None:
 
 def test_a_copy_has_containers_of_its_own_and_shares_everything_else() -> None:
     leaf = Record(1)
-    value = {"a": [leaf, {1, 2}], "t": (leaf,)}
+    value: dict[str, Any] = {"a": [leaf, {1, 2}], "t": (leaf,)}
     copied = copy_containers(value)
     assert copied == value
     assert copied["a"] is not value["a"]
-    assert copied["a"][1] is not value["a"][1]  # type: ignore[index]
+    assert copied["a"][1] is not value["a"][1]
     assert copied["a"][0] is leaf
 
 

@@ -27,8 +27,12 @@ if TYPE_CHECKING:
 Legs = list[list["Document"]]
 
 
+def _leg(documents: Sequence[Document]) -> RunnableLambda[str, list[Document]]:
+    return RunnableLambda(lambda _: list(documents))
+
+
 def _ensemble(legs: Sequence[Sequence[Document]], policy: Any, **settings: Any) -> BaseRetriever:
-    answers = [RunnableLambda(lambda _, leg=leg: list(leg)) for leg in legs]
+    answers = [_leg(leg) for leg in legs]
     return SafeEnsembleRetriever(retrievers=answers, merge_policy=policy, **settings)
 
 

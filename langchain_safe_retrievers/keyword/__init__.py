@@ -1,0 +1,1 @@
+"""The embedded keyword index: words, settings, filters, and the index itself (on tantivy)."""

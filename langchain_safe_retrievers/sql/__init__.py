@@ -1,0 +1,1 @@
+"""What `SQLRetriever` is made of: a database that is only read, and two ways to search it."""
