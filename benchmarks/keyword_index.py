@@ -1,8 +1,9 @@
 """KeywordRetriever against community's BM25Retriever, and against tantivy called directly.
 
-Documents of 40 to 120 words whose frequencies follow Zipf's law, five metadata keys; queries of five
-content words, k = 10. Times are processor time: of one thread for queries, of all for writing.
-By default 100,000 documents; `--full` adds 1,000,000 (16 GB of memory, 20 minutes).
+Documents of 40 to 120 words whose frequencies follow Zipf's law, with five metadata keys;
+queries of five content words, k = 10. Times are processor time: of one thread for queries, of
+all for writing. By default 100,000 documents; `--full` adds 1,000,000 (16 GB of memory, 20
+minutes).
 """
 
 from __future__ import annotations

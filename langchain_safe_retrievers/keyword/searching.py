@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 Hit: TypeAlias = tuple[float, Any]
 """A score (higher is better), and the address of the document that has it."""
 
-_SPARE = 8  # hits asked for beyond k, so that ties at the end are mostly settled at once
+_SPARE = 2  # hits asked for beyond k, so that ties at the end are mostly settled at once
 _GROWTH = 4  # how many times more are asked for when they do not suffice
 _LONGEST_TIE = 1000  # hits after which tied ones are taken as tantivy orders them
 
