@@ -13,9 +13,12 @@ if TYPE_CHECKING:
         AllLegsFailedError,
         ConfigurationError,
         FilterError,
+        IndexLockedError,
         LegError,
         LegResultError,
         LegTimeoutError,
+        MetadataError,
+        MissingExtraError,
         PolicyError,
         QueryOutputError,
         SafeRetrieverError,
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     )
     from langchain_safe_retrievers.report import LegReport, RetrievalReport, collect_reports
     from langchain_safe_retrievers.retrievers.ensemble import SafeEnsembleRetriever
+    from langchain_safe_retrievers.retrievers.keyword import KeywordRetriever
     from langchain_safe_retrievers.retrievers.multi_query import SafeMultiQueryRetriever
     from langchain_safe_retrievers.unique import unique_by_key
 
@@ -53,9 +57,12 @@ _WHERE = {
         "AllLegsFailedError",
         "ConfigurationError",
         "FilterError",
+        "IndexLockedError",
         "LegError",
         "LegResultError",
         "LegTimeoutError",
+        "MetadataError",
+        "MissingExtraError",
         "PolicyError",
         "QueryOutputError",
         "SafeRetrieverError",
@@ -73,6 +80,7 @@ _WHERE = {
     "queries.parsing": ("DEFAULT_QUERY_PROMPT", "LineListOutputParser"),
     "report": ("LegReport", "RetrievalReport", "collect_reports"),
     "retrievers.ensemble": ("SafeEnsembleRetriever",),
+    "retrievers.keyword": ("KeywordRetriever",),
     "retrievers.multi_query": ("SafeMultiQueryRetriever",),
     "unique": ("unique_by_key",),
 }
@@ -88,6 +96,8 @@ __all__ = [
     "Engine",
     "FilterError",
     "Fuser",
+    "IndexLockedError",
+    "KeywordRetriever",
     "LangChainEnsembleMetaPolicy",
     "LangChainMultiQueryUnionPolicy",
     "LegError",
@@ -96,7 +106,9 @@ __all__ = [
     "LegTimeoutError",
     "LineListOutputParser",
     "MergePolicy",
+    "MetadataError",
     "MetadataPolicy",
+    "MissingExtraError",
     "PolicyError",
     "QueryOutputError",
     "RankedList",

@@ -269,24 +269,35 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[object, _Path], _
     """Make the reader of one range operator, given how it compares a value with its bound."""
 
     def read(bound: object, path: _Path) -> _Test:
-        scale = _scale(bound)
+        scale = scale_of(bound)
         if scale is None:
             raise _refusal(path, bound, "a number, a string or a date")
-        bound_time = None if scale is Real else _time(bound)
+        bound_time = None if scale is Real else time_of(bound)
 
         def test(value: object) -> bool:
-            own = _scale(value)
+            own = scale_of(value)
             if own is scale and scale is not date:
                 return bool(compare(value, bound))
-            return {own, scale} <= {str, date} and bool(compare(_time(value), bound_time))
+            return {own, scale} <= {str, date} and bool(compare(time_of(value), bound_time))
 
         return test
 
     return read
 
 
-def _scale(value: object) -> type | None:
-    """Return what a value can be ordered among: `Real`, `str`, `date`, or None for nothing."""
+def scale_of(value: object) -> type | None:
+    """Return what a value can be ordered among.
+
+    Args:
+        value: Any value.
+
+    Returns:
+        `Real`, `str` or `date`; None if it has no order here.
+
+    Example:
+        >>> scale_of(3).__name__, scale_of(True)
+        ('Real', None)
+    """
     scale = _SCALES.get(type(value))
     if scale is not None or isinstance(value, bool):
         return scale
@@ -295,8 +306,19 @@ def _scale(value: object) -> type | None:
     return next((scale for scale in (str, date) if isinstance(value, scale)), None)
 
 
-def _time(value: object) -> datetime | None:
-    """Return the time that a date or an ISO 8601 string names, None for another string."""
+def time_of(value: object) -> datetime | None:
+    """Return the time that a date or an ISO 8601 text names; without a zone it is UTC.
+
+    Args:
+        value: Any value.
+
+    Returns:
+        The time; None if the value names none.
+
+    Example:
+        >>> time_of("2024-05-01")
+        datetime.datetime(2024, 5, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    """
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)

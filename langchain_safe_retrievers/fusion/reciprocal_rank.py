@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from langchain_safe_retrievers.errors import ConfigurationError
@@ -22,7 +23,7 @@ class ReciprocalRank:
         c: Greater than 0; the higher, the less the first ranks stand out.
 
     Raises:
-        ConfigurationError: `c` is not greater than 0.
+        ConfigurationError: `c` is no finite number greater than 0.
 
     Example:
         >>> ReciprocalRank(c=1).contributions(Ranking([], ranks=[1, 3]), weight=2.0)
@@ -33,8 +34,8 @@ class ReciprocalRank:
 
     def __post_init__(self) -> None:
         """Check `c`."""
-        if not self.c > 0:
-            msg = f"c is {self.c!r}; expected a number greater than 0 (60 is usual)"
+        if type(self.c) not in (int, float) or not 0 < self.c < math.inf:
+            msg = f"c is {self.c!r}; expected a finite number greater than 0 (60 is usual)"
             raise ConfigurationError(msg)
 
     def contributions(self, leg: Ranking, weight: float) -> list[float]:

@@ -33,7 +33,7 @@ from hashlib import blake2b
 from numbers import Real
 from typing import Any
 
-from langchain_safe_retrievers.filters import _time
+from langchain_safe_retrievers.filters import time_of
 
 KEPT = 64  # bytes of a string that a term holds
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -198,7 +198,7 @@ def time_term(kind: str, value: Any) -> str | None:
     Returns:
         Its term, or None for another string.
     """
-    time = _time(value)
+    time = time_of(value)
     return None if time is None else f"{kind}{(time - _EPOCH) // _MICROSECOND + (1 << 63):016x}"
 
 

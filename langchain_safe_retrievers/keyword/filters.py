@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, NamedTuple, TypeAlias
 
-from langchain_safe_retrievers.filters import _scale
+from langchain_safe_retrievers.filters import scale_of
 from langchain_safe_retrievers.keyword.engine import tantivy
 from langchain_safe_retrievers.keyword.facts import (
     KEPT,
@@ -199,7 +199,7 @@ class _Bound(NamedTuple):
 
 def _bounds(value: Any) -> list[_Bound]:
     """Return a bound in each kind of terms that it can be compared with."""
-    scale = _scale(value)
+    scale = scale_of(value)
     if scale is str:
         return [*_among(string_term(str.__str__(value)), 2 * KEPT), *_times("d", value)]
     if scale is date:

@@ -35,6 +35,8 @@ def read_answer(answer: Any, leg: str, query: str = "") -> RankedList:
         >>> read_answer(["a", (Document(page_content="b"), 0.5)], leg="vector").scores
         [None, 0.5]
     """
+    if isinstance(answer, RankedList):
+        return RankedList(answer, leg=leg, query=query, scores=answer.scores)
     if type(answer) is list and set(map(type, answer)) == {Document}:  # nearly always
         return RankedList(answer, leg=leg, query=query)
     documents, scores = [], []

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from langchain_core.documents import Document
 
+from langchain_safe_retrievers.errors import ConfigurationError
 from langchain_safe_retrievers.fusion.fuser import Fuser
 from langchain_safe_retrievers.fusion.reciprocal_rank import ReciprocalRank
 from langchain_safe_retrievers.identity import Identity, by_content
@@ -100,7 +101,13 @@ class Engine:
 
         Returns:
             The documents, and what is to be reported.
+
+        Raises:
+            ConfigurationError: `k` is less than 0.
         """
+        if k is not None and k < 0:
+            msg = f"k is {k!r}; expected a whole number of at least 0, or None for all documents"
+            raise ConfigurationError(msg)
         weights = [1.0] * len(lists) if weights is None else weights
         found = group(
             lists, weights, identity=self.identity, fuser=self.fuser, score_key=self.score_key

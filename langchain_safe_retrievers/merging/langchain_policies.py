@@ -65,7 +65,11 @@ class LangChainMultiQueryUnionPolicy:
         Returns:
             A new dict.
         """
-        return self.table.merge(a, b)
+        merged = {**a, **b}
+        for key in merged:
+            if key in a and key in b:
+                merged[key] = self.merge_value(a[key], b[key])
+        return merged
 
     @property
     def always(self) -> frozenset[str]:

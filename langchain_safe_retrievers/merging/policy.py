@@ -32,18 +32,17 @@ def as_resolver(policy: object) -> MetadataPolicy | None:
 
     Returns:
         The rule table that the policy is or is a preset of, or None. A subclass that
-        overrides `merge` alone means that one.
+        overrides `merge` or `merge_value` means that one.
 
     Example:
         >>> as_resolver(MetadataPolicy()) is None, as_resolver(lambda a, b: b) is None
         (False, True)
     """
-    mro = type(policy).__mro__
-    merges, resolves = (
-        next((base for base in mro if name in vars(base)), None) for name in ("merge", "resolve")
-    )
+    mro, methods = type(policy).__mro__, ("merge", "merge_value", "resolve")
+    definers = {next((base for base in mro if name in vars(base)), None) for name in methods}
     table = getattr(policy, "table", policy)
-    return table if merges is resolves and isinstance(table, MetadataPolicy) else None
+    one_kind = len(definers - {None}) == 1
+    return table if one_kind and isinstance(table, MetadataPolicy) else None
 
 
 def merge_pairwise(
@@ -114,15 +113,16 @@ class MetadataPolicy:
         {'score': 0.9, 'page': [3, 4], 'tags': ['a']}
     """
 
-    rules: Mapping[str, Rule] = field(default_factory=dict)
+    rules: Mapping[str, Rule] = field(default_factory=dict, hash=False)
     types: Mapping[type, Rule] = field(
+        hash=False,
         default_factory=lambda: {
             dict: "deep",
             list: "union",
             tuple: "union",
             set: "union",
             frozenset: "union",
-        }
+        },
     )
     fallback: Rule = "first"
 

@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_safe_retrievers.errors import ConfigurationError, LegTimeoutError
-from langchain_safe_retrievers.filters import compile_filter
-from langchain_safe_retrievers.retrievers.sql import SQLRetriever
-from langchain_safe_retrievers.sql.database import Database
-from langchain_safe_retrievers.testing import texts
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
+
+from langchain_safe_retrievers.errors import ConfigurationError, LegTimeoutError
+from langchain_safe_retrievers.filters import compile_filter
+from langchain_safe_retrievers.retrievers.sql import SQLRetriever
+from langchain_safe_retrievers.testing import texts
 from tests.unit_tests.sql.cases import INJECTIONS, check_filter, fill, filters, is_exact, queries
 
 SCHEMA = """
@@ -38,14 +38,20 @@ INSERT INTO docs VALUES
     (1, 'Bees make honey', 'en', 2020, 1.50, 0.5, 0.1, true, '2024-01-01', '2024-01-01 10:00',
      '2024-01-01 10:00+02', '00000000-0000-0000-0000-000000000001', '{"a": {"b": 1}}', '{"q": [1]}',
      '\\x00ff', '{x,y}', '[1,2]'),
-    (2, 'A wasp makes no honey, honey, honey', 'en', 2021, NULL, 'NaN', NULL, false, NULL, NULL, NULL,
-     NULL, '{"a": {"b": "x"}}', NULL, NULL, NULL, NULL),
+    (2, 'A wasp makes no honey, honey, honey', 'en', 2021, NULL, 'NaN', NULL, false, NULL, NULL,
+     NULL, NULL, '{"a": {"b": "x"}}', NULL, NULL, NULL, NULL),
     (3, '100%% wool_en "coat"', 'de', 2022, 'NaN', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
      NULL, NULL, NULL, NULL);
 CREATE TABLE notes AS SELECT id, text, lang, year, meta FROM docs;
 CREATE SCHEMA other;
 CREATE TABLE other.letters AS SELECT * FROM notes;
 """
+INDEXED = [
+    "CREATE TABLE big AS SELECT n AS id, 'bees ' || n AS text FROM generate_series(1, 5000) n",
+    "CREATE INDEX big_text ON big USING gin (to_tsvector('english', text))",
+    "ANALYZE big",
+]
+SCANS = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'big_text'"
 WAYS: list[dict[str, Any]] = [
     {"table": "docs"},
     {"table": "notes", "language": "simple"},
@@ -183,6 +189,26 @@ def test_filters_over_columns_become_sql_as_a_whole(
         found = retriever.invoke("bees honey coat", k=10, filter=asked)
         assert ids(found) == ids(document for document in everything if test(document))
     assert "1" in {document.id for document in everything if matches(document)}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"meta.0": {"$exists": True}},  # a place in an array for PostgreSQL, no key
+        {"meta.b.0": {"$exists": True}},
+        {"word": "A"},
+        {"word": {"$gt": "a"}},
+        {"word": {"$in": ["a", "z"]}},
+        {"meta.b.c": "x"},
+        {"meta.b.c": None},
+        {"meta": None},
+    ],
+)
+def test_what_postgres_reads_in_its_own_way_is_read_as_in_python(
+    samples: tuple[SQLRetriever, list[Document]], written: dict[str, Any]
+) -> None:
+    check_filter(*samples, written)
+    check_filter(*samples, {"$not": written})
 
 
 @given(written=filters)
@@ -330,27 +356,17 @@ def test_a_table_in_another_schema_is_found(engine: sqlalchemy.Engine) -> None:
     assert [document.id for document in found] == ["1"]
 
 
-def test_an_index_on_the_text_is_used(engine: sqlalchemy.Engine) -> None:
+def test_an_index_on_the_text_is_used(postgres_url: str, engine: sqlalchemy.Engine) -> None:
     """`to_tsvector(language, text)` is written as such an index is declared."""
     with engine.begin() as connection:
-        connection.exec_driver_sql(
-            "CREATE TABLE big AS SELECT n AS id, 'bees ' || n AS text FROM generate_series(1, 5000) n"
-        )
-        connection.exec_driver_sql(
-            "CREATE INDEX big_text ON big USING gin (to_tsvector('english', text))"
-        )
-        connection.exec_driver_sql("ANALYZE big")
-        connection.exec_driver_sql("SELECT pg_stat_force_next_flush()")
-    own = Database(engine.url)
-    found = SQLRetriever(own, table="big", id_column="id").invoke("4711")
-    assert texts(found) == ["bees 4711"]
-    own.engine.dispose()  # the session reports what it did when it ends
-    count = sqlalchemy.text(
-        "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'big_text'"
-    )
+        for statement in INDEXED:
+            connection.exec_driver_sql(statement)
+    retriever = SQLRetriever(postgres_url, table="big", id_column="id")
+    assert texts(retriever.invoke("4711")) == ["bees 4711"]
+    retriever.database.engine.dispose()  # a session tells what it did when it ends
     for _ in range(100):
         with engine.connect() as connection:
-            if connection.execute(count).scalar():
+            if connection.exec_driver_sql(SCANS).scalar():
                 return
             connection.exec_driver_sql("SELECT pg_sleep(0.05)")
     pytest.fail("the index was not used")

@@ -20,6 +20,8 @@ _PUBLIC = [
     "Engine",
     "FilterError",
     "Fuser",
+    "IndexLockedError",
+    "KeywordRetriever",
     "LangChainEnsembleMetaPolicy",
     "LangChainMultiQueryUnionPolicy",
     "LegError",
@@ -28,7 +30,9 @@ _PUBLIC = [
     "LegTimeoutError",
     "LineListOutputParser",
     "MergePolicy",
+    "MetadataError",
     "MetadataPolicy",
+    "MissingExtraError",
     "PolicyError",
     "QueryOutputError",
     "RankedList",
@@ -50,6 +54,8 @@ _PUBLIC = [
     "unique_by_key",
 ]
 _NEVER_LOADED = [
+    "tantivy",
+    "sqlalchemy",
     "chromadb",
     "hypothesis",
     "langchain",

@@ -11,11 +11,12 @@ from uuid import UUID
 import sqlalchemy
 from hypothesis import strategies as st
 from langchain_core.documents import Document
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Date, DateTime, Double, Numeric, String
+from sqlalchemy.dialects.postgresql import JSONB
+
 from langchain_safe_retrievers.filters import compile_filter
 from langchain_safe_retrievers.retrievers.sql import SQLRetriever
 from langchain_safe_retrievers.sql.found import Wanted
-from sqlalchemy import JSON, BigInteger, Boolean, Column, Date, DateTime, Double, Numeric, String
-from sqlalchemy.dialects.postgresql import JSONB
 
 INJECTIONS = [
     "'; DROP TABLE docs; --",
@@ -38,7 +39,7 @@ INJECTIONS = [
     "bees & | ! <-> :* 'bees':A",
     "\x00bees\x00'; DROP TABLE docs",
     "\ud800'; DROP TABLE docs",
-    "ʼ; DROP TABLE docs＇; --",
+    "\u02bc; DROP TABLE docs\uff07; --",
     "bees " * 5000,
     "b" * 100_000,
     "🐝 蜜蜂 النحل मधुमक्खी",
@@ -74,17 +75,16 @@ POOL: dict[str, list[Any]] = {
 
 def metadata_of(engine: sqlalchemy.Engine) -> sqlalchemy.Table:
     """Return the table of the differential tests, for an engine."""
-    meta = (
-        JSONB(none_as_null=True) if engine.dialect.name == "postgresql" else JSON(none_as_null=True)
-    )
+    lite = engine.dialect.name == "sqlite"
+    meta = JSON(none_as_null=True) if lite else JSONB(none_as_null=True)
     return sqlalchemy.Table(
         "samples",
         sqlalchemy.MetaData(),
         Column("id", BigInteger, primary_key=True),
         Column("text", String(100), nullable=False),
-        Column("word", String(100)),
+        Column("word", String(100, collation="NOCASE" if lite else None)),
         Column("number", BigInteger),
-        Column("exact", Numeric(30, 4, asdecimal=engine.dialect.name == "postgresql")),
+        Column("exact", Numeric(30, 4, asdecimal=not lite)),
         Column("ratio", Double),
         Column("flag", Boolean),
         Column("day", Date),
@@ -113,76 +113,72 @@ def fill(engine: sqlalchemy.Engine, rows: int = 100) -> sqlalchemy.Table:
     return table
 
 
-_OPERANDS = (
-    [value for pool in POOL.values() for value in pool]
-    + INJECTIONS[:20]
-    + [
-        1.5,
-        "b",
-        "x",
-        "y",
-        "zero",
-        "deep",
-        2.0**53,
-        10**30,
-        10**400,
-        -1,
-        float("nan"),
-        float("-inf"),
-        Decimal(1),
-        Decimal("0.5"),
-        Decimal("1E+9999"),
-        Decimal("NaN"),
-        b"x",
-        UUID(int=1),
-        {"c": "x"},
-        ["x"],
-        [1, 2.0],
-        (1, 2),
-        date.min,
-        datetime.max,  # noqa: DTZ901
-        datetime(2024, 1, 2, tzinfo=UTC),
-        datetime(2024, 1, 2, 1, tzinfo=timezone(timedelta(hours=14))),
-        "2024-01-02T00:00:00+14:00",
-        "20240102",
-        "2024-W01-2",
-    ]
-)
-_KEYS = (
-    [
-        *POOL,
-        "meta.a",
-        "meta.b",
-        "meta.b.c",
-        "meta.b.c.d",
-        "meta.b.0",
-        "meta.0",
-        "meta.a.b",
-        "meta.é",
-    ]
-    + [
-        'meta.q"',
-        "meta.🐝",
-        "word.x",
-        "number.x",
-        "flag.x",
-        "day.x",
-        "missing",
-        "id",
-        "text",
-        "a",
-        "b.c",
-    ]
-    + INJECTIONS[:3]
-)
-operands = st.integers(0, len(_OPERANDS) - 1).map(lambda n: _OPERANDS[n])  # a short repr
-keys = st.integers(0, len(_KEYS) - 1).map(lambda n: _KEYS[n])
-_ordered = operands.filter(lambda value: _is_ordered(value))
+_OPERANDS = [
+    *(value for pool in POOL.values() for value in pool),
+    *INJECTIONS[:20],
+    1.5,
+    "b",
+    "x",
+    "y",
+    "zero",
+    "deep",
+    2.0**53,
+    10**30,
+    10**400,
+    -1,
+    float("nan"),
+    float("-inf"),
+    Decimal(1),
+    Decimal("0.5"),
+    Decimal("1E+9999"),
+    Decimal("NaN"),
+    b"x",
+    UUID(int=1),
+    {"c": "x"},
+    ["x"],
+    [1, 2.0],
+    (1, 2),
+    date.min,
+    datetime.max,  # noqa: DTZ901
+    datetime(2024, 1, 2, tzinfo=UTC),
+    datetime(2024, 1, 2, 1, tzinfo=timezone(timedelta(hours=14))),
+    "2024-01-02T00:00:00+14:00",
+    "20240102",
+    "2024-W01-2",
+]
+_KEYS = [
+    *POOL,
+    "meta.a",
+    "meta.b",
+    "meta.b.c",
+    "meta.b.c.d",
+    "meta.b.0",
+    "meta.0",
+    "meta.a.b",
+    "meta.é",
+    'meta.q"',
+    "meta.🐝",
+    "word.x",
+    "number.x",
+    "flag.x",
+    "day.x",
+    "missing",
+    "id",
+    "text",
+    "a",
+    "b.c",
+    *INJECTIONS[:3],
+]
 
 
 def _is_ordered(value: Any) -> bool:
     ordered = isinstance(value, str | int | float | Decimal | date)
     return ordered and not isinstance(value, bool)
+
+
+operands = st.integers(0, len(_OPERANDS) - 1).map(lambda n: _OPERANDS[n])  # a short repr
+keys = st.integers(0, len(_KEYS) - 1).map(lambda n: _KEYS[n])
+_ordered = operands.filter(_is_ordered)
 
 
 def _tests() -> st.SearchStrategy[Any]:

@@ -11,9 +11,9 @@ import pytest
 import sqlalchemy
 from hypothesis import given
 from langchain_core.documents import Document
+
 from langchain_safe_retrievers.errors import FilterError
 from langchain_safe_retrievers.retrievers.sql import SQLRetriever
-
 from tests.unit_tests.sql.cases import check_filter, fill, filters, is_exact
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from langchain_core.documents import Document
+
 from langchain_safe_retrievers.retrievers.sql import SQLRetriever
 from langchain_safe_retrievers.sql.full_text import MAX_LENGTH, MAX_TERMS, any_of_terms, terms
 from langchain_safe_retrievers.testing import texts

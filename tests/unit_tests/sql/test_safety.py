@@ -12,11 +12,11 @@ import pytest
 import sqlalchemy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy.exc import OperationalError
+
 from langchain_safe_retrievers.errors import LegTimeoutError
 from langchain_safe_retrievers.filters import compile_filter
 from langchain_safe_retrievers.retrievers.sql import SQLRetriever
-from sqlalchemy.exc import OperationalError
-
 from tests.unit_tests.sql.cases import INJECTIONS, filters, queries
 
 ENDLESS = (

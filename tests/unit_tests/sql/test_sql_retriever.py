@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import sqlalchemy
 from langchain_core.retrievers import BaseRetriever
+from langchain_tests.integration_tests import RetrieversIntegrationTests
+from sqlalchemy.ext.asyncio import create_async_engine
+
 from langchain_safe_retrievers import SafeEnsembleRetriever
 from langchain_safe_retrievers.errors import ConfigurationError, LegTimeoutError
 from langchain_safe_retrievers.retrievers.sql import SQLRetriever
 from langchain_safe_retrievers.sql.database import Database
-from langchain_tests.integration_tests import RetrieversIntegrationTests
-from sqlalchemy.ext.asyncio import create_async_engine
-
 from tests.unit_tests.sql.test_safety import ENDLESS
 
 SECRET = "postgresql+psycopg://me:secret@127.0.0.1/shop"  # noqa: S105

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 import sqlalchemy
+from sqlalchemy import JSON, text
+
 from langchain_safe_retrievers.errors import ConfigurationError
 from langchain_safe_retrievers.retrievers.sql import SQLRetriever
 from langchain_safe_retrievers.testing import texts
-from sqlalchemy import JSON, text
 
 LIKE = "SELECT id, text, lang, year, 10.0 - id AS s FROM docs WHERE text LIKE '%' || :query || '%'"
 
