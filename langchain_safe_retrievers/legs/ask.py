@@ -66,7 +66,7 @@ class Ask:
             A new config.
         """
         child = run_manager.get_child(tag=self.tag) if run_manager is not None else None
-        self.runs.watch(child)
+        self.runs = OpenRuns.below(child)
         return patch_config(config, callbacks=child)
 
     def ask(self, config: RunnableConfig, leg_timeout: float | None) -> RankedList:

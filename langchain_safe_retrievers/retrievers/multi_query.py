@@ -130,8 +130,7 @@ class SafeMultiQueryRetriever(PipelineRetriever):
         Raises:
             QueryOutputError: The chain returned something that is no form of queries.
         """
-        runs = OpenRuns()
-        config = self._config(run_manager, runs)
+        config, runs = self._config(run_manager)
         try:
             output = self.llm_chain.invoke(self._input(question), config=config)
         except Exception as error:  # noqa: BLE001 - reported, and the question itself is searched
@@ -156,8 +155,7 @@ class SafeMultiQueryRetriever(PipelineRetriever):
         Raises:
             QueryOutputError: The chain returned something that is no form of queries.
         """
-        runs = OpenRuns()
-        config = self._config(run_manager, runs)
+        config, runs = self._config(run_manager)
         try:
             output = await self.llm_chain.ainvoke(self._input(question), config=config)
         except Exception as error:  # noqa: BLE001 - reported, and the question itself is searched
@@ -263,11 +261,12 @@ class SafeMultiQueryRetriever(PipelineRetriever):
             names = set(prompt.input_variables).difference(prompt.partial_variables)
         return {names.pop() if len(names) == 1 else "question": question}
 
-    def _config(self, run_manager: Any, runs: OpenRuns) -> RunnableConfig:
+    def _config(self, run_manager: Any) -> tuple[RunnableConfig, OpenRuns]:
+        """Return the config for the model's chain, and who watches its runs."""
         retrieval = current_retrieval(self)
         child = None if run_manager is None else run_manager.get_child()
-        runs.watch(child)
-        return patch_config(retrieval.config if retrieval else None, callbacks=child)
+        runs = OpenRuns.below(child)
+        return patch_config(retrieval.config if retrieval else None, callbacks=child), runs
 
     def _read(self, question: str, output: Any) -> list[str]:
         queries = queries_from_output(output)[: self.max_queries]

@@ -48,11 +48,10 @@ class _Deaf(_Listener):
         return True
 
 
-def watching(*listeners: BaseCallbackHandler) -> OpenRuns:
+def watching(*listeners: BaseCallbackHandler) -> Any:
     """Return a watcher of the runs below a manager with these handlers."""
-    runs = OpenRuns()
-    runs.watch(CallbackManager(handlers=list(listeners), inheritable_handlers=list(listeners)))
-    return runs
+    handlers = list(listeners)
+    return OpenRuns.below(CallbackManager(handlers=handlers, inheritable_handlers=handlers[:]))
 
 
 def test_open_runs_are_closed_innermost_first_below_their_parents():
@@ -118,14 +117,13 @@ def test_a_handler_that_ignores_such_runs_is_not_told():
 
 
 def test_the_end_of_an_unknown_run_is_nothing_to_it():
-    OpenRuns().on_chain_end({}, run_id=uuid4())
+    watching(_Listener()).on_chain_end({}, run_id=uuid4())
 
 
 def test_once_closed_nothing_that_the_leg_still_reports_reaches_the_other_handlers():
     listener, run = _Listener(), uuid4()
-    runs = OpenRuns()
     manager = CallbackManager(handlers=[listener], inheritable_handlers=[listener])
-    runs.watch(manager)
+    runs = OpenRuns.below(manager)
     child = manager.on_chain_start({}, {}, run_id=run)
     runs.close(_ERROR)
 
@@ -139,6 +137,5 @@ def test_once_closed_nothing_that_the_leg_still_reports_reaches_the_other_handle
 
 def test_a_manager_without_handlers_is_left_as_it_is():
     manager = CallbackManager(handlers=[])
-    OpenRuns().watch(manager)
-    OpenRuns().watch(None)
+    assert OpenRuns.below(manager).open == OpenRuns.below(None).open == {}
     assert manager.handlers == []

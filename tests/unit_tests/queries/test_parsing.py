@@ -587,7 +587,7 @@ def test_the_parser_keeps_the_text_blocks_of_a_message_apart() -> None:
 def test_the_parser_is_a_value_that_copies_pickles_and_serialises() -> None:
     parser = LineListOutputParser()
     assert copy.deepcopy(parser) == pickle.loads(pickle.dumps(parser)) == parser
-    assert parser.asdict()["_type"] == parser._type == "line_list"
+    assert parser._type == "line_list"
     assert "LineListOutputParser" in dumps(FakeListLLM(responses=["a"]) | parser)
     assert parser.OutputType == list[str]
 
