@@ -32,10 +32,8 @@ warnings.filterwarnings("ignore", ".*langchain-community.*", DeprecationWarning)
 from langchain_community.retrievers import BM25Retriever  # noqa: E402 - warns of its sunset
 
 STEMMER = snowballstemmer.stemmer("english")
-STOP_WORDS = frozenset(
-    "a an and are as at be but by can do does for how i if in into is it no not of on or such "
-    "that the their then there these they this to was what will with".split()
-)
+STOP_WORDS = {"a", "an", "and", "are", "as", "at", "be", "by", "can", "do", "does", "for", "how"}
+STOP_WORDS |= {"in", "is", "it", "of", "on", "or", "that", "the", "this", "to", "what", "with"}
 K, DEPTHS = 10, (10, 20, 50, 100, 200)
 
 

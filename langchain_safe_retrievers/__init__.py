@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from langchain_safe_retrievers.fusion.distribution_based import DistributionBased
     from langchain_safe_retrievers.fusion.fuser import Fuser, RankedList, Ranking
+    from langchain_safe_retrievers.fusion.noisy_or import NoisyOr
     from langchain_safe_retrievers.fusion.reciprocal_rank import ReciprocalRank
     from langchain_safe_retrievers.fusion.relative_score import RelativeScore
     from langchain_safe_retrievers.identity import (
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from langchain_safe_retrievers.retrievers.ensemble import SafeEnsembleRetriever
     from langchain_safe_retrievers.retrievers.keyword import KeywordRetriever
     from langchain_safe_retrievers.retrievers.multi_query import SafeMultiQueryRetriever
+    from langchain_safe_retrievers.retrievers.sql import SQLRetriever
     from langchain_safe_retrievers.unique import unique_by_key
 
 _WHERE = {
@@ -70,6 +72,7 @@ _WHERE = {
     ),
     "fusion.distribution_based": ("DistributionBased",),
     "fusion.fuser": ("Fuser", "RankedList", "Ranking"),
+    "fusion.noisy_or": ("NoisyOr",),
     "fusion.reciprocal_rank": ("ReciprocalRank",),
     "fusion.relative_score": ("RelativeScore",),
     "identity": ("by_content", "by_id", "by_key", "by_levels", "by_normalized_content"),
@@ -82,6 +85,7 @@ _WHERE = {
     "retrievers.ensemble": ("SafeEnsembleRetriever",),
     "retrievers.keyword": ("KeywordRetriever",),
     "retrievers.multi_query": ("SafeMultiQueryRetriever",),
+    "retrievers.sql": ("SQLRetriever",),
     "unique": ("unique_by_key",),
 }
 _MODULES = {name: module for module, names in _WHERE.items() for name in names}
@@ -109,6 +113,7 @@ __all__ = [
     "MetadataError",
     "MetadataPolicy",
     "MissingExtraError",
+    "NoisyOr",
     "PolicyError",
     "QueryOutputError",
     "RankedList",
@@ -116,6 +121,7 @@ __all__ = [
     "ReciprocalRank",
     "RelativeScore",
     "RetrievalReport",
+    "SQLRetriever",
     "SafeEnsembleRetriever",
     "SafeMultiQueryRetriever",
     "SafeRetrieverError",

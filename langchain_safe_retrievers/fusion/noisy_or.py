@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import exp, log, log1p, sqrt
 from typing import ClassVar
 
-from langchain_safe_retrievers.fusion.fuser import RankedList, Ranking
+from langchain_safe_retrievers.fusion.fuser import Ranking
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,9 @@ class NoisyOr:
       scores the first is at 1.7 if they are uniform and at about 4 if their tail is
       exponential; where a leg is sure, it is at 5 to 8. A leg that knows little says little.
     - Far above the mean the value grows as z itself does; below it dies away like e^z. The end
-      of a list is hardly worth more than not being in it (which adds 0).
-    - There is nothing to tune.
+      of a list is worth little more than not being in it (which adds 0).
+    - There is nothing to tune. What it cannot see: a clueless leg whose scores happen to have a
+      long tail looks sure, as to any rule that reads one list at a time.
 
     Hits of one and the same score, or a single hit, are worth ln 2 each: the mean. Distances
     are negated first. A leg where any score is missing, NaN or infinite is scored by
@@ -34,6 +35,7 @@ class NoisyOr:
 
     Example:
         >>> from langchain_core.documents import Document
+        >>> from langchain_safe_retrievers.fusion.fuser import RankedList
         >>> hits = RankedList([Document(page_content=text) for text in "ab"], scores=[3, 1])
         >>> found = NoisyOr().contributions(Ranking(hits, ranks=[1, 2]), weight=1.0)
         >>> [round(value, 4) for value in found]  # z is 1 and -1

@@ -109,11 +109,11 @@ class Engine:
             msg = f"k is {k!r}; expected a whole number of at least 0, or None for all documents"
             raise ConfigurationError(msg)
         weights = [1.0] * len(lists) if weights is None else weights
-        found = group(
-            lists, weights, identity=self.identity, fuser=self.fuser, score_key=self.score_key
-        )
+        ranks = not first_seen or k is not None  # else nobody asks for scores, unless to show them
+        fuser = self.fuser if ranks or self._adds else None
+        found = group(lists, weights, identity=self.identity, fuser=fuser, score_key=self.score_key)
         order = list(found.first)
-        if not first_seen or k is not None:
+        if ranks:
             order = sorted(order, key=found.scores.__getitem__, reverse=True)[:k]
         if first_seen:
             order.sort()

@@ -89,7 +89,7 @@ def group(
     weights: Sequence[float],
     *,
     identity: Identity,
-    fuser: Fuser,
+    fuser: Fuser | None,
     score_key: str,
 ) -> Grouped:
     """Group the lists' documents by identity and score them.
@@ -98,7 +98,7 @@ def group(
         lists: Each leg's documents, best first.
         weights: One for each list.
         identity: Which documents are the same one.
-        fuser: Each leg's contributions to a document's fused score.
+        fuser: Each leg's contributions to a document's fused score; None for no scores.
         score_key: Metadata key where legs put their own score.
 
     Returns:
@@ -115,7 +115,8 @@ def group(
         found.scores += [0.0] * len(documents)
         places = _place(leg, identity, interner, first, found)
         found.documents += documents
-        _score(leg, places, fuser, score_key, found.scores)
+        if fuser is not None:
+            _score(leg, places, fuser, score_key, found.scores)
     found.first = first.values()
     return found
 

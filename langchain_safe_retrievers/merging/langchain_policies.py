@@ -143,17 +143,19 @@ class LangChainEnsembleMetaPolicy:
         """
         _check_choice("score_agg", self.score_agg, get_args(ScoreAgg))
         if isinstance(self.union_keys, str):
-            msg = f"union_keys is the text {self.union_keys!r}; write union_keys=({self.union_keys!r},)"
+            keys = repr(self.union_keys)
+            msg = f"union_keys is the text {keys}; write union_keys=({keys},)"
             raise PolicyError(msg)
         if self.overwrite_on_conflict and self.union_keys:
             msg = (
-                f"overwrite_on_conflict=True contradicts union_keys={self.union_keys!r}, which keep "
-                "their first value; write union_keys=() to overwrite every key, or leave "
+                f"overwrite_on_conflict=True contradicts union_keys={self.union_keys!r}, which "
+                "keep their first value; write union_keys=() to overwrite every key, or leave "
                 "overwrite_on_conflict=False"
             )
             raise PolicyError(msg)
         if self.score_key in self.union_keys:
-            msg = f"{self.score_key!r} is both the score_key and one of union_keys; it can have one rule"
+            key = repr(self.score_key)
+            msg = f"{key} is both the score_key and one of union_keys; it can have one rule"
             raise PolicyError(msg)
 
     @cached_property

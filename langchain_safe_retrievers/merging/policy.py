@@ -78,6 +78,9 @@ def merge_pairwise(
     return merged
 
 
+_PLAIN = SCALARS - {type(None)}
+
+
 class _RulesByType(dict[type, Rule | None]):
     """A rule for every type: its own, else that of its nearest base (a bool is no int here)."""
 
@@ -174,6 +177,10 @@ class MetadataPolicy:
         rule = self.rules.get(path)
         if rule is not None and rule != "deep":
             return apply_rule(rule, values, weights)
+        if self._plain is not None and len(values) == 2:  # noqa: PLR2004 - the usual dispute
+            first, last = values
+            if type(first) in _PLAIN and type(last) in _PLAIN:
+                return first if self._plain == "first" or same(first, last) else last
         values, weights = without_none(values, weights)
         if not values:
             return None
@@ -209,6 +216,12 @@ class MetadataPolicy:
         return _RulesByType(self.types)
 
     @cached_property
+    def _plain(self) -> Rule | None:
+        """The rule for plain values, if it only chooses one and no type of theirs has its own."""
+        chooses = self.fallback in ("first", "last") and self.types.keys().isdisjoint(_PLAIN)
+        return self.fallback if chooses else None
+
+    @cached_property
     def always(self) -> frozenset[str]:
         """The paths to be asked about even where all copies agree, and the paths above them."""
         adding = (
@@ -235,4 +248,7 @@ _KEEPS_FIRST = ("first", "deep")  # deep: here the values are no dicts
 
 def _all_same(values: Sequence[Any]) -> bool:
     first = values[0]
-    return all(value is first or same(first, value) for value in values)
+    for value in values[1:]:  # noqa: SIM110 - a generator costs more than the comparison
+        if not same(first, value):
+            return False
+    return True

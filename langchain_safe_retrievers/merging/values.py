@@ -91,10 +91,12 @@ def _same_types_in_dicts(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
     for key, value in a.items():
         if type(key) is not str:
             return False
+        kind = type(value)
+        if kind is str:  # only strings equal it, and most values are strings: spare the look-up
+            continue
         other = b[key]
         if value is other:
             continue
-        kind = type(value)
         if kind is not type(other):
             return False
         if kind is dict:

@@ -82,14 +82,14 @@ def _disputed(
             if known is value:
                 continue
             kind = type(value)
-            if kind is type(known):  # dicts are compared when their turn comes
-                if value == known if kind is str else kind is not dict and same(known, value):
-                    continue
-            elif known is _MISSING:
+            if known is _MISSING:
                 merged[key] = value
                 continue
-            elif same(known, value):
-                continue
+            if kind is type(known) and kind in SCALARS:  # most values: decided without a call
+                if value == known:
+                    continue
+            elif not (kind is dict is type(known)) and same(known, value):
+                continue  # dicts are compared when their turn comes
             disputed[key] = (known, value)
     if rules.always:
         disputed |= {key: () for key in merged if prefix + _name_in(merged, key) in rules.always}

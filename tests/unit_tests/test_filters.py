@@ -83,7 +83,7 @@ class Lying:
 class BrokenZone(tzinfo):
     """A time zone that does not know its offset."""
 
-    def utcoffset(self, dt: datetime | None) -> timedelta:  # noqa: ARG002 - its signature
+    def utcoffset(self, dt: datetime | None) -> timedelta:
         raise ValueError
 
     tzname = dst = utcoffset  # type: ignore[assignment]
@@ -115,8 +115,8 @@ TABLE = [
     ({"a": 1}, {"a": True}, False),
     ({"a": True}, {"a": 1}, False),
     ({"a": True}, {"a": True}, True),
-    ({"a": True}, {"a": np.bool_(True)}, True),  # noqa: FBT003 - the value under test
-    ({"a": 1}, {"a": np.bool_(True)}, False),  # noqa: FBT003 - the value under test
+    ({"a": True}, {"a": np.bool_(True)}, True),
+    ({"a": 1}, {"a": np.bool_(True)}, False),
     ({"a": 1}, {"a": "1"}, False),
     ({"a": "1"}, {"a": 1}, False),
     ({"a": 1}, {"a": 2}, False),
@@ -181,7 +181,7 @@ TABLE = [
     ({"a": {"$lte": 2}}, {"a": 2}, True),
     ({"a": {"$lte": 2}}, {"a": 2.1}, False),
     ({"a": {"$lte": 2}}, {"a": True}, False),
-    ({"a": {"$lte": 2}}, {"a": np.bool_(True)}, False),  # noqa: FBT003 - the value under test
+    ({"a": {"$lte": 2}}, {"a": np.bool_(True)}, False),
     ({"a": {"$lte": 2}}, {"a": "1"}, False),
     ({"a": {"$lte": 2}}, {"a": None}, False),
     ({"a": {"$lte": 2}}, {"a": 1j}, False),
@@ -276,7 +276,7 @@ TABLE = [
 def test_the_table_of_the_language(
     written: Mapping[str, Any],
     metadata: Mapping[str, Any],
-    expected: bool,  # noqa: FBT001 - a column of the table
+    expected: bool,
 ) -> None:
     """Each row: a filter, a document's metadata, and whether the document is kept."""
     assert matches(written, metadata) is expected
