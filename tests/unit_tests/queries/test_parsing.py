@@ -353,7 +353,8 @@ def test_of_repeated_queries_the_first_stays_whatever_their_case_and_spacing() -
 
 FRAGMENTS = [
     "1.", "2)", "(3)", "①", "Q1:", "- ", "* ", "**", "`", "```", "~~~json", '"', "'", "“", "”",
-    "「", "Question 1:", "Here are versions:", "I hope this helps!", "<think>", "</think>", "<query>",
+    "「", "Question 1:", "Here are versions:", "I hope this helps!", "<think>", "</think>",
+    "<query>",
     "[", "]", "{", "}", ",", ":", "：", "?", "\n", "\r", "\u2028", "\u200b", "\ufeff", " ", "\t",
     "\x00", "\ud800", "问题", "a", "What is A?", "2024", "😊", "\\", "_", "#", "1\ufe0f\u20e3",
 ]  # fmt: skip
