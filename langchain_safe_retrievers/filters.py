@@ -43,8 +43,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, date, datetime, time
-from decimal import Decimal
+from datetime import date
 from difflib import get_close_matches
 from numbers import Number, Real
 from reprlib import repr as brief
@@ -52,6 +51,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from langchain_safe_retrievers.errors import FilterError
 from langchain_safe_retrievers.merging.values import same
+from langchain_safe_retrievers.ordering import scale_of, time_of
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -285,50 +285,6 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[object, _Path], _
     return read
 
 
-def scale_of(value: object) -> type | None:
-    """Return what a value can be ordered among.
-
-    Args:
-        value: Any value.
-
-    Returns:
-        `Real`, `str` or `date`; None if it has no order here.
-
-    Example:
-        >>> scale_of(3).__name__, scale_of(True)
-        ('Real', None)
-    """
-    scale = _SCALES.get(type(value))
-    if scale is not None or isinstance(value, bool):
-        return scale
-    if isinstance(value, Real | Decimal):
-        return Real
-    return next((scale for scale in (str, date) if isinstance(value, scale)), None)
-
-
-def time_of(value: object) -> datetime | None:
-    """Return the time that a date or an ISO 8601 text names; without a zone it is UTC.
-
-    Args:
-        value: Any value.
-
-    Returns:
-        The time; None if the value names none.
-
-    Example:
-        >>> time_of("2024-05-01")
-        datetime.datetime(2024, 5, 1, 0, 0, tzinfo=datetime.timezone.utc)
-    """
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value)
-        except ValueError:
-            return None
-    if not isinstance(value, datetime):
-        return datetime.combine(value, time.min, UTC) if isinstance(value, date) else None
-    return value.replace(tzinfo=UTC) if value.utcoffset() is None else value
-
-
 def _between(operand: object, path: _Path) -> _Test:
     if not isinstance(operand, list | tuple) or len(operand) != 2:  # noqa: PLR2004 - the two ends
         raise _refusal(path, operand, "the two ends of a range, such as [2020, 2024]")
@@ -365,7 +321,6 @@ def _expression(pattern: str) -> str:
 
 _PATTERN = re.compile(r"(?:[^\\]|\\.)*", re.DOTALL)
 
-_SCALES: dict[type, type] = {int: Real, float: Real, str: str, date: date, datetime: date}
 
 _COMBINATIONS = {"$and": _all_of, "$or": _any_of, "$not": _none_of}
 
@@ -404,31 +359,3 @@ def _unknown(name: object, path: _Path, known: Collection[str]) -> FilterError:
     close = get_close_matches(str(name).strip().lower(), known, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else "."
     return _refusal(path, name, f"one of {', '.join(known)}{hint}")
-
-
-def both_filters(first: Any, second: Any) -> Any:
-    """Return the filter that lets a document pass only if two others do.
-
-    Args:
-        first: A portable filter, as a leg was given for good.
-        second: A portable filter, as a call gives it.
-
-    Returns:
-        A portable filter.
-
-    Raises:
-        FilterError: They differ and one of them is a store's own: they cannot be joined.
-
-    Example:
-        >>> both_filters({"tenant": 7}, {"lang": "en"})
-        {'$and': [{'tenant': 7}, {'lang': 'en'}]}
-    """
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
-        return dict(second) if first == second else {"$and": [dict(first), dict(second)]}
-    if first is second:
-        return second
-    msg = (
-        f"a leg was given the filter {first!r} for good, and the call gives {second!r}; the call's "
-        "would replace the leg's, and they can be joined only if both are dicts: write one filter"
-    )
-    raise FilterError(msg)

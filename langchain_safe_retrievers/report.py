@@ -86,12 +86,12 @@ class RetrievalReport:
 
     def __str__(self) -> str:
         """Return a readable block: a line for the whole, for each leg, note and conflict."""
-        state = f"error {self.error}" if self.error else f"{self.documents} documents"
+        state = f"error {self.error}" if self.error else _count(self.documents, "document")
         degraded = "DEGRADED, " if self.degraded else ""
         head = f"{self.retriever}: {degraded}{state} in {_ms(self.seconds)}"
         lines = [_leg_line(leg, of_many=len(self.queries) > 1) for leg in self.legs]
         if self.filtered:
-            lines.append(f"filter removed {self.filtered} hits")
+            lines.append(f"filter removed {_count(self.filtered, 'hit')}")
         lines.extend(self.notes)
         for rank, conflicts in self.conflicts.items():
             lines.extend(
@@ -103,8 +103,12 @@ class RetrievalReport:
 
 def _leg_line(leg: LegReport, *, of_many: bool) -> str:
     asked = f" {leg.query!r}" if of_many else ""
-    result = leg.error or f"{leg.hits} hits"
+    result = leg.error or _count(leg.hits, "hit")
     return f"{leg.leg}{asked}: {leg.status}, {result} in {_ms(leg.seconds)}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _ms(seconds: float) -> str:

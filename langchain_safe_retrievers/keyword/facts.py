@@ -33,7 +33,7 @@ from hashlib import blake2b
 from numbers import Real
 from typing import Any
 
-from langchain_safe_retrievers.filters import time_of
+from langchain_safe_retrievers.ordering import time_of
 
 KEPT = 64  # bytes of a string that a term holds
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

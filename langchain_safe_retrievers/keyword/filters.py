@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, NamedTuple, TypeAlias
 
-from langchain_safe_retrievers.filters import scale_of
 from langchain_safe_retrievers.keyword.engine import tantivy
 from langchain_safe_retrievers.keyword.facts import (
     KEPT,
@@ -23,6 +22,7 @@ from langchain_safe_retrievers.keyword.facts import (
     time_term,
 )
 from langchain_safe_retrievers.keyword.record import FACTS
+from langchain_safe_retrievers.ordering import scale_of
 
 Query: TypeAlias = Any  # tantivy's
 

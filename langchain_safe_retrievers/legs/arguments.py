@@ -22,6 +22,8 @@ from langchain_core.vectorstores import VectorStoreRetriever
 
 # What core's own `invoke` reads; they reach a leg only if it names them.
 _CORE = frozenset({"tags", "metadata", "verbose", "run_id", "run_name"})
+# What stores take without saying so: their searches hand `**kwargs` on.
+_STORE_ARGUMENTS = frozenset({"k", "filter", "fetch_k", "lambda_mult", "score_threshold"})
 _NOT_ARGUMENTS = frozenset({"run_manager", "config"})
 
 
@@ -37,7 +39,8 @@ def takes(leg: Any, name: str) -> bool:
     """Tell whether a leg does something with a named argument of `invoke`.
 
     A retriever takes what its `_get_relevant_documents` declares (everything, if that has
-    `**kwargs`), a function what it declares; `bind`, `with_config`, `with_retry`,
+    `**kwargs`), a vector store's what any of the store's searches declares, a function what it
+    declares; `bind`, `with_config`, `with_retry`,
     `with_fallbacks` and `configurable_fields` take what is inside; a sequence what its first
     step takes.
 
@@ -57,6 +60,8 @@ def takes(leg: Any, name: str) -> bool:
     inner = inside(leg)
     if inner:
         return all(takes(part, name) for part in inner)
+    if isinstance(leg, VectorStoreRetriever):
+        return name in _search_arguments(type(leg.vectorstore))
     if isinstance(leg, BaseRetriever):
         names, anything = _declared(type(leg)._get_relevant_documents)  # noqa: SLF001 - core's extension point
     elif isinstance(leg, RunnableLambda):
@@ -66,25 +71,12 @@ def takes(leg: Any, name: str) -> bool:
     return name in names or (anything and name not in _CORE)
 
 
-def bound_filter(leg: Any) -> Any:
-    """Return the filter that a leg was given for good, which one of a call would replace.
-
-    Args:
-        leg: Any `RetrieverLike`.
-
-    Returns:
-        What `bind(filter=...)` or a vector store's `search_kwargs` hold, or None.
-
-    Example:
-        >>> bound_filter(RunnableLambda(lambda query, filter=None: []).bind(filter={"tenant": 7}))
-        {'tenant': 7}
-    """
-    if isinstance(leg, VectorStoreRetriever):
-        return leg.search_kwargs.get("filter")
-    if isinstance(leg, RunnableBindingBase) and leg.kwargs.get("filter") is not None:
-        return leg.kwargs["filter"]
-    inner = inside(leg)
-    return bound_filter(inner[0]) if len(inner) == 1 else None
+@lru_cache(maxsize=256)
+def _search_arguments(store: type) -> frozenset[str]:
+    """Return the named arguments that a vector store's searches declare, and the usual ones."""
+    searches = [getattr(store, name) for name in dir(store) if "search" in name]
+    declared = (_read_signature(search)[0] for search in searches if inspect.isfunction(search))
+    return _STORE_ARGUMENTS.union(*declared) - _CORE
 
 
 def inside(leg: Any) -> tuple[Any, ...]:

@@ -167,7 +167,8 @@ def _raise_or_warn(
             _add_note(error, f"raised by leg {ask.name!r}")
             raise error
     if len(failed) == len(asks):
-        msg = f"every leg failed: {', '.join(ask.name for ask, _ in failed)}"
+        causes = "; ".join(f"{ask.name}: {error_text(error):.200}" for ask, error in failed)
+        msg = f"every leg failed: {causes}"
         raise AllLegsFailedError(
             msg, [error for _, error in failed if isinstance(error, Exception)]
         )

@@ -17,14 +17,14 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, patch_config
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, field_validator
 
-from langchain_safe_retrievers.errors import UnacceptedArgumentError
-from langchain_safe_retrievers.filters import both_filters
+from langchain_safe_retrievers.errors import ConfigurationError, UnacceptedArgumentError
 from langchain_safe_retrievers.fusion.fuser import Fuser
 from langchain_safe_retrievers.identity import Identity, by_content
-from langchain_safe_retrievers.legs.arguments import bound_filter, takes
+from langchain_safe_retrievers.legs.arguments import takes
 from langchain_safe_retrievers.legs.asking import FailurePolicy
+from langchain_safe_retrievers.legs.filters import filter_for
 from langchain_safe_retrievers.legs.outcome import passes_through
 from langchain_safe_retrievers.merging.fold import Engine
 from langchain_safe_retrievers.merging.langchain_policies import LangChainEnsembleMetaPolicy
@@ -164,6 +164,14 @@ class PipelineRetriever(BaseRetriever):
                     with _unless(problem):
                         await run_manager.on_retriever_error(problem)
 
+    @field_validator("merge_policy", "fuser", "fusion", mode="before", check_fields=False)
+    @classmethod
+    def _refuse_class(cls, value: Any) -> Any:
+        if isinstance(value, type):
+            msg = f"the class {value.__name__} was given; write {value.__name__}()"
+            raise ConfigurationError(msg)
+        return value
+
     @abstractmethod
     def _retrieve(
         self, query: str, run_manager: CallbackManagerForRetrieverRun, retrieval: Retrieval
@@ -221,8 +229,8 @@ class PipelineRetriever(BaseRetriever):
         arguments = {name: value for name, value in retrieval.arguments.items() if takes(leg, name)}
         if retrieval.depth is not None and takes(leg, "k"):
             arguments["k"] = retrieval.depth
-        if "filter" in arguments and (bound := bound_filter(leg)):
-            arguments["filter"] = both_filters(bound, arguments["filter"])
+        if "filter" in arguments:
+            arguments["filter"] = filter_for(leg, arguments["filter"])
         return arguments
 
     def _engine(self, fuser: Fuser) -> Engine:

@@ -45,6 +45,8 @@ class SafeEnsembleRetriever(PipelineRetriever):
         leg_names: The legs' names in reports, provenance and errors; None for
             "retriever_1", "retriever_2" …
         required_legs: Names of legs whose failure is raised even with `on_leg_error="skip"`.
+        k, fetch_k, identity, merge_policy, conflicts_key, provenance_key, fused_score_key,
+            score_key, on_leg_error, leg_timeout: As for `PipelineRetriever`.
 
     Raises:
         ConfigurationError: Settings that cannot work (as a pydantic `ValidationError`).

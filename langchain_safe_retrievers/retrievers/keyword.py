@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 from langchain_core.indexing import DeleteResponse, UpsertResponse
 from langchain_core.indexing.base import DocumentIndex
 from langchain_core.runnables import run_in_executor
-from pydantic import Field, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from langchain_safe_retrievers.errors import ConfigurationError
 from langchain_safe_retrievers.fusion.fuser import RankedList
@@ -56,6 +56,8 @@ class KeywordRetriever(DocumentIndex):
         >>> [document.page_content for document in retriever.invoke("Who makes honey?")]
         ['Bees make honey.']
     """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     persist_directory: Path | None = None
     k: int = Field(default=4, ge=1, strict=True)

@@ -60,6 +60,8 @@ class SafeMultiQueryRetriever(PipelineRetriever):
         include_original: Whether to ask the user's question as well, last.
         max_queries: How many written queries to ask at most, at least 1; None for all.
         fusion: "union" (first-seen order), or a fuser that ranks across queries.
+        k, fetch_k, identity, merge_policy, conflicts_key, provenance_key, fused_score_key,
+            score_key, on_leg_error, leg_timeout: As for `PipelineRetriever`.
         original_weight: Weight of the user's question, above 0, where others have 1.
 
     Example:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, or_
 
-from langchain_safe_retrievers.filters import time_of as read_time
+from langchain_safe_retrievers.ordering import time_of as read_time
 from langchain_safe_retrievers.sql.pushed import ALWAYS, NEVER, UNKNOWN, Pushed, any_of
 
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {

@@ -344,7 +344,7 @@ def test_the_causes_are_in_the_legs_order_and_can_be_split_by_kind(call: Callabl
         call(ensemble, "q")
 
     assert raised.value.exceptions == tuple(errors)
-    assert "every leg failed: a, b, c" in str(raised.value)
+    assert "every leg failed: a: ValueError: one; b: KeyError" in str(raised.value)
     values, _ = raised.value.split(ValueError)
     assert isinstance(values, AllLegsFailedError)
     assert values.exceptions == (errors[0], errors[2])

@@ -15,8 +15,10 @@ from pydantic import ValidationError
 from langchain_safe_retrievers import (
     ConfigurationError,
     FilterError,
+    LangChainEnsembleMetaPolicy,
     LegResultError,
     MetadataPolicy,
+    ReciprocalRank,
     SafeEnsembleRetriever,
     UnacceptedArgumentError,
     by_key,
@@ -578,3 +580,11 @@ def test_one_retriever_may_be_used_inside_itself(call: Callable[..., Any], over:
     retriever = over(RunnableLambda(ask))
 
     assert texts(call(retriever, "q", k=2)) == ["inner", "outer"]
+
+
+@pytest.mark.parametrize("field", ["merge_policy", "fuser"])
+def test_a_class_where_an_object_is_expected_is_refused_with_what_to_write(field: str):
+    given = LangChainEnsembleMetaPolicy if field == "merge_policy" else ReciprocalRank
+
+    with pytest.raises(ValidationError, match=rf"write {given.__name__}\(\)"):
+        SafeEnsembleRetriever(retrievers=[FakeLeg()], **{field: given})
