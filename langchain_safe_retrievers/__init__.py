@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         by_levels,
         by_normalized_content,
     )
+    from langchain_safe_retrievers.in_step import Difference
     from langchain_safe_retrievers.merging.conflicts import describe_conflicts
     from langchain_safe_retrievers.merging.fold import Engine
     from langchain_safe_retrievers.merging.langchain_policies import (
@@ -49,9 +50,11 @@ if TYPE_CHECKING:
     )
     from langchain_safe_retrievers.report import LegReport, RetrievalReport, collect_reports
     from langchain_safe_retrievers.retrievers.ensemble import SafeEnsembleRetriever
+    from langchain_safe_retrievers.retrievers.hybrid import HybridRetriever
     from langchain_safe_retrievers.retrievers.keyword import KeywordRetriever
     from langchain_safe_retrievers.retrievers.multi_query import SafeMultiQueryRetriever
     from langchain_safe_retrievers.retrievers.sql import SQLRetriever
+    from langchain_safe_retrievers.retrievers.vector import VectorRetriever
     from langchain_safe_retrievers.unique import unique_by_key
 
 _WHERE = {
@@ -83,9 +86,12 @@ _WHERE = {
     "queries.parsing": ("DEFAULT_QUERY_PROMPT", "LineListOutputParser"),
     "report": ("LegReport", "RetrievalReport", "collect_reports"),
     "retrievers.ensemble": ("SafeEnsembleRetriever",),
+    "in_step": ("Difference",),
+    "retrievers.hybrid": ("HybridRetriever",),
     "retrievers.keyword": ("KeywordRetriever",),
     "retrievers.multi_query": ("SafeMultiQueryRetriever",),
     "retrievers.sql": ("SQLRetriever",),
+    "retrievers.vector": ("VectorRetriever",),
     "unique": ("unique_by_key",),
 }
 _MODULES = {name: module for module, names in _WHERE.items() for name in names}
@@ -96,10 +102,12 @@ __all__ = [
     "DEFAULT_QUERY_PROMPT",
     "AllLegsFailedError",
     "ConfigurationError",
+    "Difference",
     "DistributionBased",
     "Engine",
     "FilterError",
     "Fuser",
+    "HybridRetriever",
     "IndexLockedError",
     "KeywordRetriever",
     "LangChainEnsembleMetaPolicy",
@@ -126,6 +134,7 @@ __all__ = [
     "SafeMultiQueryRetriever",
     "SafeRetrieverError",
     "UnacceptedArgumentError",
+    "VectorRetriever",
     "by_content",
     "by_id",
     "by_key",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -15,6 +15,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_safe_retrievers.errors import ConfigurationError
 from langchain_safe_retrievers.filters import compile_filter
 from langchain_safe_retrievers.fusion.fuser import RankedList
+from langchain_safe_retrievers.merging.copying import copy_containers
 from langchain_safe_retrievers.merging.fold import Merged
 from langchain_safe_retrievers.report import LegReport, RetrievalReport, error_text
 
@@ -53,6 +54,11 @@ class Retrieval:
     degraded: bool = False
     started: float = field(default_factory=monotonic)
 
+    def __post_init__(self) -> None:
+        """Remember whether another retrieval is in progress around this one."""
+        around = _current.get()
+        self.is_nested = around is not None and around.owner is not self.owner
+
     def ask_for(self, k: int | None, fetch_k: int | None, arguments: dict[str, Any]) -> None:
         """Say what is wanted.
 
@@ -69,9 +75,9 @@ class Retrieval:
             msg = f"k is {k!r}; expected a whole number of at least 1, or None for all documents"
             raise ConfigurationError(msg)
         self.k, self.fetch_k, self.arguments = k, fetch_k, arguments
-        wanted = arguments.get("filter")
+        wanted = copy_containers(arguments.get("filter"))  # what a leg does to its own is no matter
         self.matches = compile_filter(wanted)
-        if wanted and self.matches is None:
+        if wanted is not None and self.matches is None and not isinstance(wanted, Mapping):
             self.note(
                 f"the filter is a store's own ({type(wanted).__name__}): only the legs hold it"
             )
@@ -98,7 +104,8 @@ class Retrieval:
         self.filtered += len(found) - len(kept)
         if len(kept) == len(found):
             return found
-        scores = None if found.scores is None else [found.scores[i] for i in kept]
+        known = found.valid_scores
+        scores = None if known is None else [known[i] for i in kept]
         return RankedList([found[i] for i in kept], leg=found.leg, query=found.query, scores=scores)
 
     def note(self, text: str, *, degraded: bool = False) -> None:

@@ -43,6 +43,14 @@ class RankedList(list[Document]):
         self.leg = leg
         self.query = query
         self.scores = scores
+        self._places = None if scores is None else [id(document) for document in self]
+
+    @property
+    def valid_scores(self) -> Sequence[float | None] | None:
+        """The scores, unless somebody has added, removed or moved documents since."""
+        if self.scores is None or self._places != [id(document) for document in self]:
+            return None
+        return self.scores if len(self.scores) == len(self) else None
 
 
 @dataclass
@@ -83,9 +91,9 @@ def all_scores(documents: Sequence[Document], score_key: str) -> Sequence[Any]:
     Returns:
         A score, or None, for each document.
     """
-    scores = getattr(documents, "scores", None)
-    if scores is not None and len(scores) == len(documents):
-        return scores  # type: ignore[no-any-return]
+    scores = documents.valid_scores if isinstance(documents, RankedList) else None
+    if scores is not None:
+        return scores
     return [document.metadata.get(score_key) for document in documents]
 
 

@@ -56,7 +56,7 @@ def facts_of(metadata: Mapping[Any, Any]) -> dict[str, list[str]]:
         ... }
         True
     """
-    return {path_key(path): terms_at(value) for path, value in _by_path(metadata).items()}
+    return {path_key(path): terms_at(value) for path, value in by_path(metadata).items()}
 
 
 @lru_cache(maxsize=4096)
@@ -72,7 +72,7 @@ def path_key(path: str) -> str:
     return "p" + blake2b(path.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
-def _by_path(metadata: Mapping[Any, Any]) -> dict[str, Any]:
+def by_path(metadata: Mapping[Any, Any]) -> dict[str, Any]:
     """Return each value by the path that a filter finds it under: a literal key comes first."""
     found: dict[str, Any] = {}
     for key, value in metadata.items():

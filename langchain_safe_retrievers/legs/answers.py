@@ -35,8 +35,8 @@ def read_answer(answer: Any, leg: str, query: str = "") -> RankedList:
         >>> read_answer(["a", (Document(page_content="b"), 0.5)], leg="vector").scores
         [None, 0.5]
     """
-    if isinstance(answer, RankedList):
-        return RankedList(answer, leg=leg, query=query, scores=answer.scores)
+    if isinstance(answer, RankedList) and answer.valid_scores is not None:
+        answer = list(zip(answer, answer.valid_scores, strict=True))
     if type(answer) is list and set(map(type, answer)) == {Document}:  # nearly always
         return RankedList(answer, leg=leg, query=query)
     documents, scores = [], []
@@ -61,7 +61,7 @@ def _items(answer: Any, leg: str) -> Iterable[Any]:
 
 def _read_item(item: Any, leg: str, position: int) -> tuple[Document, float | None]:
     score = None
-    if isinstance(item, tuple) and len(item) == 2 and is_number(item[1]):  # noqa: PLR2004
+    if isinstance(item, tuple) and len(item) == 2 and (item[1] is None or is_number(item[1])):  # noqa: PLR2004
         item, score = item
     if isinstance(item, str):
         item = Document(page_content=item)

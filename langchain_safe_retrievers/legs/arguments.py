@@ -71,6 +71,20 @@ def takes(leg: Any, name: str) -> bool:
     return name in names or (anything and name not in _CORE)
 
 
+def holds_filter(leg: Any) -> bool:
+    """Tell whether a leg holds a filter against what its own legs return, as ours do.
+
+    Args:
+        leg: Any `RetrieverLike`.
+
+    Returns:
+        Whether to give it the filter even if none of its legs takes one: it is to hold it
+        before it folds.
+    """
+    inner = inside(leg)
+    return all(map(holds_filter, inner)) if inner else isinstance(leg, TakesArguments)
+
+
 @lru_cache(maxsize=256)
 def _search_arguments(store: type) -> frozenset[str]:
     """Return the named arguments that a vector store's searches declare, and the usual ones."""

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSequence
 from langchain_core.runnables.config import patch_config, run_in_executor
+from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from langchain_safe_retrievers.errors import LegTimeoutError
 from langchain_safe_retrievers.fusion.fuser import RankedList
 from langchain_safe_retrievers.legs.answers import read_answer
+from langchain_safe_retrievers.legs.arguments import inside
 from langchain_safe_retrievers.legs.open_runs import OpenRuns
 from langchain_safe_retrievers.legs.threads import (
     MAX_ABANDONED,
@@ -49,11 +51,7 @@ class Ask:
     @property
     def is_sync_only(self) -> bool:
         """Whether `ainvoke` would run the leg's sync code in the loop's own executor."""
-        if isinstance(self.leg, RunnableLambda):
-            return not hasattr(self.leg, "afunc")
-        default = BaseRetriever._aget_relevant_documents  # noqa: SLF001 - core's extension point
-        method = getattr(type(self.leg), "_aget_relevant_documents", None)
-        return method is default
+        return is_sync_only(self.leg)
 
     def config(self, config: RunnableConfig | None, run_manager: Any) -> RunnableConfig:
         """Return the leg's config: the caller's whole config, below the retriever's run.
@@ -112,3 +110,27 @@ class Ask:
         if abandoned_threads(self.owner) >= MAX_ABANDONED:
             msg = f"leg {self.name!r} was not asked: {MAX_ABANDONED} threads still hang in it"
             raise LegTimeoutError(msg)
+
+
+def is_sync_only(leg: Any) -> bool:
+    """Tell whether `ainvoke` would run a leg's sync code in the loop's own executor.
+
+    Args:
+        leg: Any Runnable.
+
+    Returns:
+        Whether it, or all that it wraps, has no async code of its own.
+
+    Example:
+        >>> is_sync_only(RunnableLambda(lambda query: []).with_retry())
+        True
+    """
+    parts = leg.steps if isinstance(leg, RunnableSequence) else inside(leg)
+    if parts:
+        return all(map(is_sync_only, parts))
+    if isinstance(leg, RunnableLambda):
+        return not hasattr(leg, "afunc")
+    if isinstance(leg, VectorStoreRetriever):
+        return type(leg.vectorstore).asimilarity_search is VectorStore.asimilarity_search
+    default = BaseRetriever._aget_relevant_documents  # noqa: SLF001 - core's extension point
+    return getattr(type(leg), "_aget_relevant_documents", None) is default

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -173,7 +174,8 @@ def _raise_or_warn(
             msg, [error for _, error in failed if isinstance(error, Exception)]
         )
     for ask, error in failed:
-        logger.warning("leg %r failed and was skipped: %.200s", ask.name, error_text(error))
+        text = " ".join(error_text(error).split())  # one line: a log is read by lines
+        logger.warning("leg %r failed and was skipped: %.200s", ask.name, text)
 
 
 def _leg_report(ask: Ask, outcome: Outcome, error: BaseException | None) -> LegReport:
@@ -184,5 +186,6 @@ def _leg_report(ask: Ask, outcome: Outcome, error: BaseException | None) -> LegR
 
 def _add_note(error: BaseException, note: str) -> None:
     """Add a note once, also to an error object that a leg raises again and again."""
-    if note not in getattr(error, "__notes__", ()):
-        error.add_note(note)
+    with suppress(Exception):  # an error that takes no note is raised all the same
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)

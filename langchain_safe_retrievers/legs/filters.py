@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.runnables.config import merge_configs
+from langchain_core.runnables.configurable import DynamicRunnable
 from langchain_core.vectorstores import VectorStoreRetriever
 
 from langchain_safe_retrievers.errors import FilterError
 from langchain_safe_retrievers.legs.arguments import inside
 
 
-def filter_for(leg: Any, wanted: Any) -> Any:
+def filter_for(leg: Any, wanted: Any, config: RunnableConfig | None = None) -> Any:
     """Return the filter to give a leg that takes one.
 
     Args:
         leg: Any `RetrieverLike`.
         wanted: The call's filter.
+        config: The leg's config, which may configure a filter.
 
     Returns:
         The filter, joined with the one that the leg was given for good, spelled as its store
@@ -27,34 +31,50 @@ def filter_for(leg: Any, wanted: Any) -> Any:
         FilterError: The two cannot be joined.
 
     Example:
+        >>> from langchain_core.runnables import RunnableLambda
         >>> leg = RunnableLambda(lambda query, filter=None: []).bind(filter={"tenant": 7})
         >>> filter_for(leg, {"lang": "en"})
         {'$and': [{'tenant': 7}, {'lang': 'en'}]}
     """
-    bound = bound_filter(leg)
+    bound = bound_filter(leg, config)
     joined = both_filters(bound, wanted) if bound else wanted
     return one_key_each(joined) if wants_one_key(leg) else joined
 
 
-def bound_filter(leg: Any) -> Any:
+def bound_filter(leg: Any, config: RunnableConfig | None = None) -> Any:
     """Return the filter that a leg was given for good, which one of a call would replace.
 
     Args:
         leg: Any `RetrieverLike`.
+        config: The leg's config.
 
     Returns:
         What `bind(filter=...)` or a vector store's `search_kwargs` hold, or None.
 
+    Raises:
+        FilterError: The legs that a wrapper chooses among were given different filters.
+
     Example:
+        >>> from langchain_core.runnables import RunnableLambda
         >>> bound_filter(RunnableLambda(lambda query, filter=None: []).bind(filter={"tenant": 7}))
         {'tenant': 7}
     """
+    if isinstance(leg, DynamicRunnable):
+        return bound_filter(*leg.prepare(config))
     if isinstance(leg, VectorStoreRetriever):
         return leg.search_kwargs.get("filter")
-    if isinstance(leg, RunnableBindingBase) and leg.kwargs.get("filter") is not None:
-        return leg.kwargs["filter"]
-    inner = inside(leg)
-    return bound_filter(inner[0]) if len(inner) == 1 else None
+    if isinstance(leg, RunnableBindingBase):
+        if leg.kwargs.get("filter") is not None:
+            return leg.kwargs["filter"]
+        config = merge_configs(leg.config, config)
+    found = [bound_filter(part, config) for part in inside(leg)]
+    if any(other != found[0] for other in found):
+        msg = (
+            f"the legs inside {type(leg).__name__} were given different filters for good "
+            f"({found!r}), so no filter of a call can be joined with them; give them one filter"
+        )
+        raise FilterError(msg)
+    return found[0] if found else None
 
 
 def wants_one_key(leg: Any) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from time import monotonic
 from typing import Any
 
-from langchain_safe_retrievers.legs.outcome import Limits, Outcome
+from langchain_safe_retrievers.legs.outcome import Limits, Outcome, passes_through
 
 _GRACE = 0.1  # seconds that cancelled tasks are given to end
 
@@ -102,6 +102,8 @@ def _outcome(task: asyncio.Task[Any], seconds: float) -> Outcome:
     if task.cancelled():
         raise asyncio.CancelledError
     error = task.exception()
+    if passes_through(error):
+        raise error
     if error is None:
         return Outcome("ok", value=task.result(), seconds=seconds)
     return Outcome("failed", error=error, seconds=seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -15,11 +16,27 @@ from typing import Any
 from langchain_safe_retrievers.legs.outcome import Limits, Outcome, passes_through
 from langchain_safe_retrievers.legs.workers import start_in_thread
 
+_Numbered = tuple[int, contextvars.Context, Callable[[], Any]]
+
 MAX_ABANDONED = 16
 """How many threads one leg may leave hanging; after that it is not asked, and fails at once."""
 
+MAX_WORKERS = 32
+"""How many threads one call uses at once where nobody says how many."""
+
 _abandoned: Counter[Hashable] = Counter()
 _abandoned_lock = threading.Lock()
+
+
+def _forget_threads() -> None:
+    """Start anew in a forked child: it has none of the parent's threads, and may hold its lock."""
+    global _abandoned_lock  # noqa: PLW0603 - the lock of another process is of no use
+    _abandoned_lock = threading.Lock()
+    _abandoned.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)
 
 
 def abandoned_threads(owner: Hashable | None = None) -> int:
@@ -133,10 +150,11 @@ class _Call:
 
     def run(self) -> list[Outcome]:
         try:
-            workers = min(self.count, self.limits.workers or self.count)
-            if self.limits.timeout is None:
+            workers = min(self.count, self.limits.workers or MAX_WORKERS)
+            if self.limits.timeout is None and self.todo:
+                first = self.take()  # before a worker can: which job is ours is not left to chance
                 self.start_workers(workers - 1)
-                self.work()
+                self.work(first)
             else:  # each may be left hanging
                 self.start_workers(min(workers, MAX_ABANDONED))
             while len(self.outcomes) < self.count and not self.stopped():
@@ -154,26 +172,32 @@ class _Call:
                 if self.limits.timeout is not None and not self.running:
                     raise
 
-    def work(self) -> None:
-        """Take jobs until none is left; every worker does this, and the calling thread."""
-        while True:
-            with self.lock:
-                if not self.todo:
-                    return
-                index, context, job = self.todo.popleft()
-                self.running[index] = monotonic()
+    def take(self) -> _Numbered | None:
+        """Take the next job, or None if none is left."""
+        with self.lock:
+            if not self.todo:
+                return None
+            taken = self.todo.popleft()
+            self.running[taken[0]] = monotonic()
+            return taken
+
+    def work(self, taken: _Numbered | None = None) -> None:
+        """Do jobs until none is left; every worker does this, and the calling thread."""
+        while taken := taken or self.take():
+            index, context, job = taken
+            taken = None
             outcome = context.run(_attempt, job)
             with self.lock:
                 del self.running[index]
                 if index in self.given_up:
-                    break
+                    with _abandoned_lock:
+                        _abandoned.subtract([self.owners[index]])
+                    return
                 if outcome.error is not None and (
                     self.limits.stop_on_error or passes_through(outcome.error)
                 ):
                     self.todo.clear()
                 self.ended.put((index, outcome))
-        with _abandoned_lock:
-            _abandoned.subtract([self.owners[index]])
 
     def collect(self) -> None:
         """Wait for the next job to end, or for the first deadline."""
@@ -194,7 +218,8 @@ class _Call:
         if self.limits.timeout is None:
             return None
         first = min(self.running.copy().values(), default=monotonic())
-        return max(first + self.limits.timeout - monotonic(), 0.0)
+        left = max(first + self.limits.timeout - monotonic(), 0.0)
+        return min(left, threading.TIMEOUT_MAX)
 
     def give_up_late_jobs(self) -> None:
         now, timeout = monotonic(), self.limits.timeout or 0.0

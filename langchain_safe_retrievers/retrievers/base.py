@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Literal
 
@@ -22,10 +22,11 @@ from pydantic import ConfigDict, Field, field_validator
 from langchain_safe_retrievers.errors import ConfigurationError, UnacceptedArgumentError
 from langchain_safe_retrievers.fusion.fuser import Fuser
 from langchain_safe_retrievers.identity import Identity, by_content
-from langchain_safe_retrievers.legs.arguments import takes
+from langchain_safe_retrievers.legs.arguments import holds_filter, takes
 from langchain_safe_retrievers.legs.asking import FailurePolicy
 from langchain_safe_retrievers.legs.filters import filter_for
 from langchain_safe_retrievers.legs.outcome import passes_through
+from langchain_safe_retrievers.merging.copying import copy_containers
 from langchain_safe_retrievers.merging.fold import Engine
 from langchain_safe_retrievers.merging.langchain_policies import LangChainEnsembleMetaPolicy
 from langchain_safe_retrievers.merging.policy import MergePolicy, Metadata
@@ -204,9 +205,12 @@ class PipelineRetriever(BaseRetriever):
         given = {
             name: value for name, value in retrieval.given.items() if name not in ("k", "run_id")
         }
-        if "filter" in given and (given["filter"] is None or given["filter"] == {}):
+        wanted = given.get("filter", ...)
+        if wanted is None or (isinstance(wanted, Mapping) and not wanted):
             del given["filter"]  # nothing to filter by
         taken = {name: value for name, value in given.items() if self.takes_argument(name)}
+        if retrieval.is_nested and "filter" in given:  # the outer one has checked; we hold it
+            taken["filter"] = given["filter"]
         unknown = given.keys() - taken.keys() - _FOR_CORE
         if unknown:
             legs = ", ".join(type(leg).__name__ for leg in self._legs())
@@ -229,8 +233,11 @@ class PipelineRetriever(BaseRetriever):
         arguments = {name: value for name, value in retrieval.arguments.items() if takes(leg, name)}
         if retrieval.depth is not None and takes(leg, "k"):
             arguments["k"] = retrieval.depth
-        if "filter" in arguments:
-            arguments["filter"] = filter_for(leg, arguments["filter"])
+        if "filter" in arguments:  # each leg gets its own
+            wanted = copy_containers(arguments["filter"])
+            arguments["filter"] = filter_for(leg, wanted, retrieval.config)
+        elif retrieval.matches is not None and holds_filter(leg):
+            arguments["filter"] = copy_containers(retrieval.arguments["filter"])
         return arguments
 
     def _engine(self, fuser: Fuser) -> Engine:

@@ -65,7 +65,7 @@ def answers(output: str) -> list[str]:
 def test_every_example_has_a_test() -> None:
     """A new example must be added here."""
     found = {path.name for path in EXAMPLES.glob("*.py")}
-    assert found == {*SHORT, "quickstart.py"}
+    assert found == {*SHORT, "hybrid.py", "quickstart.py"}
 
 
 @pytest.mark.parametrize("example", SHORT)
@@ -107,3 +107,30 @@ def test_quickstart_refuses_a_distribution_that_is_not_installed(tmp_path: Path)
     """The message names the distribution and where to look."""
     done = run("quickstart.py", "--directory", tmp_path, *only("no-such-thing"), code=1)
     assert done.stderr == "--package: not installed: no-such-thing; see pip list\n"
+
+
+def test_hybrid_index_is_kept_and_follows_the_files(tmp_path: Path) -> None:
+    """The second run embeds nothing; then one file is added, one changed and one deleted."""
+    folder, index = tmp_path / "files", ("--index", tmp_path / "index")
+    folder.mkdir()
+    (folder / "bees.txt").write_text("Bees make honey.\n\nWasps make paper.", "utf-8")
+    (folder / "law.md").write_text("劳动者有权解除劳动合同。", "utf-8")
+    first = run("hybrid.py", folder, "Who makes honey?", "解除劳动合同", *index)
+    assert "3 paragraphs: 3 embedded now, 0 deleted" in first.stdout
+    second = run("hybrid.py", folder, "Who makes honey?", "解除劳动合同", *index)
+    assert "3 paragraphs: 0 embedded now, 0 deleted" in second.stdout
+    assert first.stdout.split("\n\n")[1:] == second.stdout.split("\n\n")[1:]
+    for answer in (
+        "Q: Who makes honey?\n  bees.txt#0: Bees make honey. (vector #1, keyword #1)",
+        "Q: 解除劳动合同\n  law.md#0: 劳动者有权解除劳动合同。 (vector #1, keyword #1)",
+    ):
+        assert answer in second.stdout
+
+    (folder / "ants.txt").write_text("Ants make hills.", "utf-8")
+    (folder / "bees.txt").write_text("Bees make wax.", "utf-8")
+    (folder / "law.md").unlink()
+    third = run("hybrid.py", folder, "make 合同", "--kind", "txt", *index)
+    assert "2 paragraphs: 2 embedded now, 2 deleted" in third.stdout
+    assert "bees.txt#0: Bees make wax." in third.stdout
+    assert "law.md" not in third.stdout
+    assert (first.stderr, second.stderr, third.stderr) == ("", "", "")

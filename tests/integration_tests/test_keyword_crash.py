@@ -71,7 +71,7 @@ def check(directory: Path, acknowledged: int) -> int:
 
 
 def test_an_index_killed_fifty_times_while_it_is_written_is_whole_and_complete(tmp_path):
-    directory, chance = tmp_path / "index", random.Random(3)  # noqa: S311 - no secrets
+    directory, chance = tmp_path / "index", random.Random(3)
     acknowledged, started = (context.Value("q", 0, lock=False) for _ in range(2))
     last, died_at_work = 0, 0
     for kill in range(KILLS):
