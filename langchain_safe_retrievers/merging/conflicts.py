@@ -55,7 +55,10 @@ def check_values(conflicts: Conflicts, path: str, shown: Any, values: Sequence[A
         shown: What the values became.
         values: The copies' values, in legs' order.
     """
-    known = [value for value in values if value is not None]
+    if len(values) == 2 and values[0] is not None and values[1] is not None:  # noqa: PLR2004
+        known = list(values)  # the usual dispute
+    else:
+        known = [value for value in values if value is not None]
     if type(shown) in SCALARS:  # it shows itself alone
         known = distinct(known)
         if len(known) > 1 or (known and known[0] is not shown and not same(known[0], shown)):

@@ -24,7 +24,7 @@ from langchain_safe_retrievers.identity import Identity, by_content, by_id, by_k
 from langchain_safe_retrievers.legs.ask import Ask
 from langchain_safe_retrievers.legs.asking import FailurePolicy, aask_legs, ask_legs
 from langchain_safe_retrievers.report import LegReport
-from langchain_safe_retrievers.retrieval import Retrieval
+from langchain_safe_retrievers.retrieval import Retrieval, current_retrieval
 from langchain_safe_retrievers.retrievers.base import PipelineRetriever
 
 
@@ -185,8 +185,10 @@ class SafeEnsembleRetriever(PipelineRetriever):
         if len(doc_lists) != len(self.weights):
             msg = "Number of rank lists must be equal to the number of weights."
             raise ValueError(msg)
-        check_weights(self.weights, len(self.weights))
-        retrieval = self._current()
+        retrieval = current_retrieval(self)
+        if retrieval is None:  # else they were checked before the legs were asked
+            check_weights(self.weights, len(self.weights))
+            retrieval = self._current()
         engine = self._engine(self.fuser or ReciprocalRank(self.c))
         named = [
             found if isinstance(found, RankedList) else RankedList(found, leg=name)
@@ -222,8 +224,9 @@ class SafeEnsembleRetriever(PipelineRetriever):
 
     def _sort_reports(self, retrieval: Retrieval) -> None:
         """Put the reports in legs' order, those of legs that were not asked among them."""
-        names = self._names()
-        retrieval.legs.sort(key=lambda report: names.index(report.leg))
+        if not all(self.weights):
+            names = self._names()
+            retrieval.legs.sort(key=lambda report: names.index(report.leg))
 
     def _legs(self) -> Sequence[Any]:
         return [leg for leg, weight in zip(self.retrievers, self.weights, strict=False) if weight]
