@@ -107,7 +107,7 @@ def test_what_cannot_be_represented_is_refused_by_name_and_nothing_is_written():
 def test_a_text_or_id_that_is_no_unicode_is_refused_by_name():
     for document in (
         Document(page_content="\ud800", id="7"),
-        Document(page_content="", id="\udfff"),
+        Document.model_construct(page_content="", id="\udfff", metadata={}),
     ):
         with pytest.raises(ConfigurationError, match="is no valid Unicode"):
             VectorRetriever(chroma()).add_documents([document])
