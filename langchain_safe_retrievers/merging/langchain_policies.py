@@ -71,11 +71,6 @@ class LangChainMultiQueryUnionPolicy:
                 merged[key] = self.merge_value(a[key], b[key])
         return merged
 
-    @property
-    def always(self) -> frozenset[str]:
-        """The keys to be asked about even where all copies agree."""
-        return self.table.always
-
     def resolve(self, path: Any, values: Sequence[Any], weights: Sequence[float]) -> Any:
         """Return what the values of one path become.
 
@@ -177,11 +172,6 @@ class LangChainEnsembleMetaPolicy:
             A new dict.
         """
         return self.table.merge(a, b)
-
-    @property
-    def always(self) -> frozenset[str]:
-        """The keys to be asked about even where all copies agree."""
-        return self.table.always
 
     def resolve(self, path: Any, values: Sequence[Any], weights: Sequence[float]) -> Any:
         """Return what the values of one path become, given the weights of their legs.

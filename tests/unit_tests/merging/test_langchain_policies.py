@@ -14,7 +14,7 @@ from langchain_safe_retrievers.merging.langchain_policies import (
     LangChainEnsembleMetaPolicy,
     LangChainMultiQueryUnionPolicy,
 )
-from langchain_safe_retrievers.merging.policy import MetadataPolicy
+from langchain_safe_retrievers.merging.policy import MetadataPolicy, as_resolver
 
 A = {"l": [1, 2], "t": (1,), "s": {1}, "d": {"x": 1, "y": [1]}, "n": 1, "only_a": 0}
 B = {"l": [2, 3], "t": (2,), "s": {2}, "d": {"x": 2, "y": [2]}, "n": 2, "only_b": 0}
@@ -197,7 +197,7 @@ def test_union_keys_may_be_any_collection() -> None:
 def test_named_policies_are_presets_of_the_rule_table(policy: Any) -> None:
     assert isinstance(policy.table, MetadataPolicy)
     assert policy.merge(A, B) == policy.table.merge(A, B)
-    assert policy.always == policy.table.always
+    assert as_resolver(policy) is policy.table
 
 
 @pytest.mark.parametrize(
