@@ -32,6 +32,7 @@ def transaction(index: Any, place: str, lock_timeout: float) -> Iterator[Any]:
     """
     writer = _locked_writer(index, place, lock_timeout)
     try:
+        writer.garbage_collect_files()  # what a killed writer left would be in this one's way
         yield writer
         writer.commit()
     except BaseException:

@@ -126,3 +126,19 @@ def test_another_process_s_writer_keeps_ours_out_and_not_our_readers(tmp_path):
     assert [document.id for document in retriever.invoke("honey")] == ["ours", "theirs"]
     waiting = KeywordRetriever(persist_directory=tmp_path, lock_timeout=60)
     assert waiting.add_documents([Document(page_content="more", id="m")]) == ["m"]
+
+
+def test_a_deletion_that_was_killed_before_its_commit_can_be_made_again(tmp_path):
+    """The commit's files are there, the list of files that count is still the old one."""
+    retriever = KeywordRetriever(persist_directory=tmp_path)
+    retriever.add_documents([Document(page_content="bee", id=str(n)) for n in range(5)])
+    (listed,) = tmp_path.rglob("meta.json")
+    before = listed.read_bytes()
+    retriever.delete(["1"])
+    listed.write_bytes(before)
+
+    again = KeywordRetriever(persist_directory=tmp_path)
+    assert again.count() == 5
+    again.delete(["1"])
+
+    assert {document.id for document in again.documents()} == {"0", "2", "3", "4"}
