@@ -13,7 +13,10 @@ from langchain_safe_retrievers.merging.conflicts import Conflicts, describe_conf
 EVENT = "retrieval_report"
 """Name of the custom event that carries `RetrievalReport.to_dict()`."""
 
-LegStatus = Literal["ok", "failed", "timed out", "cancelled", "skipped"]
+LegStatus = Literal[
+    "ok", "failed", "timed out", "cancelled", "skipped", "cached", "open circuit", "fallback"
+]
+CacheOutcome = Literal["hit", "miss", "shared", "error"]
 
 
 @dataclass(frozen=True)
@@ -23,11 +26,14 @@ class LegReport:
     Args:
         leg: The leg's name.
         query: What it was asked.
-        status: "ok", "failed", "timed out", "cancelled" (another leg's failure ended it), or
-            "skipped" (its weight is 0, so it was not asked).
+        status: "ok", "failed", "timed out", "cancelled" (another leg's failure ended it),
+            "skipped" (its weight is 0, so it was not asked), "cached" (a cache answered),
+            "open circuit" (it failed so often that it was not asked), or "fallback" (it
+            answered in another's place).
         hits: How many documents it returned, before any filter was held.
-        seconds: How long it took.
+        seconds: How long it took, all attempts and the pauses between them together.
         error: What went wrong, or None.
+        attempts: How often it was asked; 0 if it was not.
     """
 
     leg: str
@@ -36,6 +42,7 @@ class LegReport:
     hits: int = 0
     seconds: float = 0.0
     error: str | None = None
+    attempts: int = 1
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,10 @@ class RetrievalReport:
         filtered: How many hits did not match the filter and were removed.
         conflicts: Rank of a returned document (from 1) to what folding its copies displaced.
         notes: Sentences on what went otherwise than asked for.
-        degraded: Whether the answer may be worse than asked for: a leg or the query writer failed.
+        degraded: Whether the answer may be worse than asked for: a leg or the query writer failed,
+            here or in a retriever that is a leg.
+        cache: What the cache did: "hit", "miss", "shared" (an equal call was under way, and its
+            answer was taken), "error" (it is down), or None where there is none.
         seconds: How long it took.
         error: What the retrieval raised, or None.
 
@@ -71,6 +81,7 @@ class RetrievalReport:
     conflicts: Mapping[int, Conflicts] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     degraded: bool = False
+    cache: CacheOutcome | None = None
     seconds: float = 0.0
     error: str | None = None
 
@@ -104,7 +115,8 @@ class RetrievalReport:
 def _leg_line(leg: LegReport, *, of_many: bool) -> str:
     asked = f" {leg.query!r}" if of_many else ""
     result = leg.error or _count(leg.hits, "hit")
-    return f"{leg.leg}{asked}: {leg.status}, {result} in {_ms(leg.seconds)}"
+    tried = f" after {leg.attempts} attempts" if leg.attempts > 1 else ""
+    return f"{leg.leg}{asked}: {leg.status}{tried}, {result} in {_ms(leg.seconds)}"
 
 
 def _count(number: int, what: str) -> str:

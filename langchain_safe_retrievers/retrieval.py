@@ -17,7 +17,8 @@ from langchain_safe_retrievers.filters import compile_filter
 from langchain_safe_retrievers.fusion.fuser import RankedList
 from langchain_safe_retrievers.merging.copying import copy_containers
 from langchain_safe_retrievers.merging.fold import Merged
-from langchain_safe_retrievers.report import LegReport, RetrievalReport, error_text
+from langchain_safe_retrievers.report import CacheOutcome, LegReport, RetrievalReport, error_text
+from langchain_safe_retrievers.trace import Merging
 
 _FETCH_AT_LEAST = 50  # see benchmarks/fetch_depth.py
 _FETCH_FACTOR = 2
@@ -49,9 +50,12 @@ class Retrieval:
     queries: list[str] = field(default_factory=list)
     legs: list[LegReport] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    found: list[RankedList] = field(default_factory=list)
+    merging: Merging | None = None
     merged: Merged | None = None
     filtered: int = 0
     degraded: bool = False
+    cache: CacheOutcome | None = None
     started: float = field(default_factory=monotonic)
 
     def __post_init__(self) -> None:
@@ -98,6 +102,7 @@ class Retrieval:
         Returns:
             The same list, or a shorter one.
         """
+        self.found.append(found)
         if self.matches is None:
             return found
         kept = [i for i, document in enumerate(found) if self.matches(document)]
@@ -118,16 +123,17 @@ class Retrieval:
         self.notes.append(text)
         self.degraded = self.degraded or degraded
 
-    def record(self, merged: Merged) -> list[Document]:
-        """Remember what the engine said for the report, and return its documents.
+    def merge(self, merging: Merging) -> list[Document]:
+        """Let the engine merge, and remember what it was given and what it said.
 
         Args:
-            merged: What the engine returned.
+            merging: What the engine is given.
 
         Returns:
             The documents.
         """
-        self.merged = merged
+        self.merging = merging
+        self.merged = merged = merging.run()
         if merged.legs_without_scores:
             self.note(f"fused by rank for want of scores: {', '.join(merged.legs_without_scores)}")
         return merged.documents
@@ -169,6 +175,7 @@ class Retrieval:
             conflicts=self.merged.conflicts if self.merged else {},
             notes=tuple(self.notes),
             degraded=self.degraded,
+            cache=self.cache,
             seconds=monotonic() - self.started,
             error=None if error is None else error_text(error),
         )

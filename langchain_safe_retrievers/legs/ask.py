@@ -15,6 +15,7 @@ from langchain_safe_retrievers.errors import LegTimeoutError
 from langchain_safe_retrievers.fusion.fuser import RankedList
 from langchain_safe_retrievers.legs.answers import read_answer
 from langchain_safe_retrievers.legs.arguments import inside
+from langchain_safe_retrievers.legs.inner import Inner, listen
 from langchain_safe_retrievers.legs.open_runs import OpenRuns
 from langchain_safe_retrievers.legs.threads import (
     MAX_ABANDONED,
@@ -42,6 +43,7 @@ class Ask:
     arguments: dict[str, Any] = field(default_factory=dict)
 
     runs: OpenRuns = field(default_factory=OpenRuns)
+    inner: Inner = field(default_factory=Inner)
 
     @property
     def owner(self) -> int:
@@ -83,6 +85,7 @@ class Ask:
         """
         if leg_timeout is not None:
             self._check_abandoned()
+        self.inner = listen()
         answer = self.leg.invoke(self.query, config, **self.arguments)
         return read_answer(answer, self.name, self.query)
 
@@ -101,6 +104,7 @@ class Ask:
             self._check_abandoned()
             found: RankedList = await run_in_own_thread(lambda: self.ask(config, None), self.owner)
             return found
+        self.inner = listen()
         answer = await self.leg.ainvoke(self.query, config, **self.arguments)
         if isinstance(answer, Iterator):
             return await run_in_executor(None, read_answer, answer, self.name, self.query)

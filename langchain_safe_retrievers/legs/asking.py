@@ -22,7 +22,7 @@ from langchain_safe_retrievers.legs.open_runs import RunClosedError
 from langchain_safe_retrievers.legs.outcome import Limits, Outcome
 from langchain_safe_retrievers.legs.tasks import run_in_tasks
 from langchain_safe_retrievers.legs.threads import MAX_ABANDONED, run_in_threads
-from langchain_safe_retrievers.report import LegReport, error_text
+from langchain_safe_retrievers.report import LegReport, LegStatus, error_text
 from langchain_safe_retrievers.retrieval import Retrieval
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ def ask_legs(
     config: RunnableConfig | None,
     run_manager: CallbackManagerForRetrieverRun | None,
 ) -> list[RankedList]:
-    """Ask legs side by side in threads.
+    """Ask legs side by side in threads, and settle what becomes of those that fail.
 
     Args:
         asks: What to ask whom.
@@ -67,16 +67,7 @@ def ask_legs(
         AllLegsFailedError: Every leg failed, and failing legs are to be skipped.
         Exception: A leg's own error, if it is not to be skipped.
     """
-    limits = _limits(policy, config)
-    configs = [ask.config(config, run_manager) for ask in asks]
-    jobs = [partial(ask.ask, its, policy.timeout) for ask, its in zip(asks, configs, strict=True)]
-    outcomes: list[Outcome] | None = None
-    try:
-        outcomes = run_in_threads(jobs, limits, [ask.owner for ask in asks])
-    finally:
-        for ask, error in _given_up(asks, outcomes, policy):
-            ask.runs.close(error)
-    return _settle(asks, outcomes, policy, retrieval)
+    return _settle(asks, run_asks(asks, policy, config, run_manager), policy, retrieval)
 
 
 async def aask_legs(
@@ -102,6 +93,55 @@ async def aask_legs(
         AllLegsFailedError: Every leg failed, and failing legs are to be skipped.
         Exception: A leg's own error, if it is not to be skipped.
     """
+    return _settle(asks, await arun_asks(asks, policy, config, run_manager), policy, retrieval)
+
+
+def run_asks(
+    asks: Sequence[Ask],
+    policy: FailurePolicy,
+    config: RunnableConfig | None,
+    run_manager: CallbackManagerForRetrieverRun | None,
+) -> list[Outcome]:
+    """Ask legs side by side in threads; every run that they opened is closed.
+
+    Args:
+        asks: What to ask whom.
+        policy: Whether one failure ends the others, and when a leg is late.
+        config: The config that the legs get.
+        run_manager: The retriever's run.
+
+    Returns:
+        What became of each ask, in their order; one that is late has a `LegTimeoutError`.
+    """
+    limits = _limits(policy, config)
+    configs = [ask.config(config, run_manager) for ask in asks]
+    jobs = [partial(ask.ask, its, policy.timeout) for ask, its in zip(asks, configs, strict=True)]
+    outcomes: list[Outcome] | None = None
+    try:
+        outcomes = run_in_threads(jobs, limits, [ask.owner for ask in asks])
+    finally:
+        for ask, error in _given_up(asks, outcomes, policy):
+            ask.runs.close(error)
+    return _with_errors(asks, outcomes, policy)
+
+
+async def arun_asks(
+    asks: Sequence[Ask],
+    policy: FailurePolicy,
+    config: RunnableConfig | None,
+    run_manager: AsyncCallbackManagerForRetrieverRun | None,
+) -> list[Outcome]:
+    """Ask legs side by side in tasks; as `run_asks`.
+
+    Args:
+        asks: What to ask whom.
+        policy: Whether one failure ends the others, and when a leg is late.
+        config: The config that the legs get.
+        run_manager: The retriever's run.
+
+    Returns:
+        What became of each ask, in their order; one that is late has a `LegTimeoutError`.
+    """
     limits = _limits(policy, config)
     if policy.timeout is not None and any(ask.is_sync_only for ask in asks):
         limits = replace(limits, workers=min(limits.workers or MAX_ABANDONED, MAX_ABANDONED))
@@ -113,7 +153,7 @@ async def aask_legs(
     finally:
         for ask, error in _given_up(asks, outcomes, policy):
             await ask.runs.aclose(error)
-    return _settle(asks, outcomes, policy, retrieval)
+    return _with_errors(asks, outcomes, policy)
 
 
 def _limits(policy: FailurePolicy, config: RunnableConfig | None) -> Limits:
@@ -137,8 +177,19 @@ def _given_up(
     return given_up
 
 
+def _with_errors(
+    asks: Sequence[Ask], outcomes: Sequence[Outcome], policy: FailurePolicy
+) -> list[Outcome]:
+    return [
+        replace(outcome, error=_late_error(ask, policy))
+        if outcome.status == "timed out"
+        else outcome
+        for ask, outcome in zip(asks, outcomes, strict=True)
+    ]
+
+
 def _late_error(ask: Ask, policy: FailurePolicy) -> LegTimeoutError:
-    return LegTimeoutError(f"leg {ask.name!r} did not answer within leg_timeout={policy.timeout} s")
+    return LegTimeoutError(f"leg {ask.name!r} did not answer within {policy.timeout:g} s")
 
 
 def _settle(
@@ -147,10 +198,10 @@ def _settle(
     """Report every outcome; raise what is not to be skipped; return the lists."""
     failed = []
     for ask, outcome in zip(asks, outcomes, strict=True):
-        error = _late_error(ask, policy) if outcome.status == "timed out" else outcome.error
-        retrieval.legs.append(_leg_report(ask, outcome, error))
-        if error is not None:
-            failed.append((ask, error))
+        retrieval.legs.append(_leg_report(ask, outcome))
+        retrieval.degraded = retrieval.degraded or ask.inner.degraded
+        if outcome.error is not None:
+            failed.append((ask, outcome.error))
     if failed:
         retrieval.degraded = True
         _raise_or_warn(asks, failed, policy)
@@ -178,10 +229,13 @@ def _raise_or_warn(
         logger.warning("leg %r failed and was skipped: %.200s", ask.name, text)
 
 
-def _leg_report(ask: Ask, outcome: Outcome, error: BaseException | None) -> LegReport:
+def _leg_report(ask: Ask, outcome: Outcome) -> LegReport:
+    error = None if outcome.error is None else error_text(outcome.error)
+    status: LegStatus = outcome.status
+    if ask.inner.status is not None and status in ("ok", "failed"):
+        status = ask.inner.status  # how a SafeRetriever came by its answer, or why it failed
     hits = len(outcome.value) if outcome.status == "ok" else 0
-    text = None if error is None else error_text(error)
-    return LegReport(ask.name, ask.query, outcome.status, hits, outcome.seconds, text)
+    return LegReport(ask.name, ask.query, status, hits, outcome.seconds, error, ask.inner.attempts)
 
 
 def _add_note(error: BaseException, note: str) -> None:

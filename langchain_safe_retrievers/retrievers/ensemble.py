@@ -25,7 +25,8 @@ from langchain_safe_retrievers.legs.ask import Ask
 from langchain_safe_retrievers.legs.asking import FailurePolicy, aask_legs, ask_legs
 from langchain_safe_retrievers.report import LegReport
 from langchain_safe_retrievers.retrieval import Retrieval, current_retrieval
-from langchain_safe_retrievers.retrievers.base import PipelineRetriever
+from langchain_safe_retrievers.retrievers.pipeline import PipelineRetriever
+from langchain_safe_retrievers.trace import Merging
 
 
 class SafeEnsembleRetriever(PipelineRetriever):
@@ -194,7 +195,7 @@ class SafeEnsembleRetriever(PipelineRetriever):
             found if isinstance(found, RankedList) else RankedList(found, leg=name)
             for found, name in zip(doc_lists, self._names(), strict=True)
         ]
-        return retrieval.record(engine.merge(named, self.weights, k=retrieval.k))
+        return retrieval.merge(Merging(engine, named, self.weights, retrieval.k))
 
     def _retrieve(
         self, query: str, run_manager: CallbackManagerForRetrieverRun, retrieval: Retrieval

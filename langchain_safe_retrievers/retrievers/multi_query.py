@@ -37,7 +37,8 @@ from langchain_safe_retrievers.queries.parsing import (
 from langchain_safe_retrievers.queries.text import unique_queries
 from langchain_safe_retrievers.report import error_text
 from langchain_safe_retrievers.retrieval import Retrieval, current_retrieval
-from langchain_safe_retrievers.retrievers.base import PipelineRetriever
+from langchain_safe_retrievers.retrievers.pipeline import PipelineRetriever
+from langchain_safe_retrievers.trace import Merging
 
 logger = logging.getLogger(__name__)
 
@@ -225,8 +226,8 @@ class SafeMultiQueryRetriever(PipelineRetriever):
         fuser = ReciprocalRank() if self.fusion == "union" else self.fusion
         weights = [self._weight(found, retrieval) for found in lists]
         first_seen = self.fusion == "union"
-        return retrieval.record(
-            self._engine(fuser).merge(lists, weights, k=retrieval.k, first_seen=first_seen)
+        return retrieval.merge(
+            Merging(self._engine(fuser), lists, weights, retrieval.k, first_seen)
         )
 
     def _retrieve(

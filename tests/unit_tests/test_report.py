@@ -401,6 +401,7 @@ def test_to_dict_has_every_field_under_its_name():
         conflicts={1: {"source": ["a", "b"]}},
         notes=("a note",),
         degraded=True,
+        cache="miss",
         seconds=0.5,
     )
 
@@ -416,6 +417,7 @@ def test_to_dict_has_every_field_under_its_name():
                 "hits": 0,
                 "seconds": 0.0,
                 "error": "ValueError: broken",
+                "attempts": 1,
             }
         ],
         "documents": 2,
@@ -423,6 +425,7 @@ def test_to_dict_has_every_field_under_its_name():
         "conflicts": {"1": {"source": ["a", "b"]}},
         "notes": ["a note"],
         "degraded": True,
+        "cache": "miss",
         "seconds": 0.5,
         "error": None,
     }

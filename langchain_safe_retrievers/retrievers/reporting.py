@@ -1,11 +1,11 @@
-"""What every retriever of this package has in common."""
+"""What the retrievers that ask others have in common: arguments, filter, and report."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -17,58 +17,33 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, patch_config
-from pydantic import ConfigDict, Field, field_validator
+from pydantic import ConfigDict, Field
 
-from langchain_safe_retrievers.errors import ConfigurationError, UnacceptedArgumentError
-from langchain_safe_retrievers.fusion.fuser import Fuser
-from langchain_safe_retrievers.identity import Identity, by_content
+from langchain_safe_retrievers.errors import UnacceptedArgumentError
 from langchain_safe_retrievers.legs.arguments import holds_filter, takes
-from langchain_safe_retrievers.legs.asking import FailurePolicy
 from langchain_safe_retrievers.legs.filters import filter_for
+from langchain_safe_retrievers.legs.inner import around
 from langchain_safe_retrievers.legs.outcome import passes_through
 from langchain_safe_retrievers.merging.copying import copy_containers
-from langchain_safe_retrievers.merging.fold import Engine
-from langchain_safe_retrievers.merging.langchain_policies import LangChainEnsembleMetaPolicy
-from langchain_safe_retrievers.merging.policy import MergePolicy, Metadata
 from langchain_safe_retrievers.report import EVENT, RetrievalReport, deliver
 from langchain_safe_retrievers.retrieval import Retrieval, current_retrieval, in_progress
+from langchain_safe_retrievers.trace import Trace, deliver_trace
 
 # What core's own `invoke` understands; they are no arguments for the legs.
 _FOR_CORE = frozenset({"run_id", "tags", "metadata", "verbose"})
 
 
-class PipelineRetriever(BaseRetriever):
-    """Base of the retrievers here: asks legs, holds the filter, and lets the engine merge.
+class ReportingRetriever(BaseRetriever):
+    """Base of the retrievers here that ask others: reads arguments, holds the filter, reports.
 
     Args:
         k: How many documents to return, at least 1; None for all. Also per call:
             `invoke(query, k=3)`.
-        fetch_k: How many documents to ask of each leg that can be told, once `k` is given;
-            None for max(50, 2 · k).
-        identity: Which documents are the same one.
-        merge_policy: What a metadata key becomes when copies disagree.
-        conflicts_key: Metadata key for the values that folding displaced, or None.
-        provenance_key: Metadata key for where each copy was found, or None.
-        fused_score_key: Metadata key for the fused score (a rank score, no probability), or None.
-        score_key: Metadata key where legs put their own score.
-        on_leg_error: "raise" a leg's error, or "skip" the leg.
-        leg_timeout: Seconds after which a leg has failed; None to wait for ever.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     k: int | None = Field(default=None, ge=1, strict=True)
-    fetch_k: int | None = Field(default=None, ge=1, strict=True)
-    identity: Identity = by_content
-    merge_policy: MergePolicy | Callable[[Metadata, Metadata], Metadata] = (
-        LangChainEnsembleMetaPolicy()
-    )
-    conflicts_key: str | None = "_conflicts"
-    provenance_key: str | None = None
-    fused_score_key: str | None = None
-    score_key: str = "score"
-    on_leg_error: Literal["raise", "skip"] = "raise"
-    leg_timeout: float | None = Field(default=None, gt=0, strict=True, allow_inf_nan=False)
 
     def invoke(
         self,
@@ -131,7 +106,7 @@ class PipelineRetriever(BaseRetriever):
             else:
                 return documents
             finally:
-                report = self._report(retrieval, query, len(documents), problem)
+                report = self._report(retrieval, query, documents, problem)
                 if run_manager.handlers:
                     child = patch_config(None, callbacks=run_manager.get_child())
                     with _unless(problem):
@@ -156,7 +131,7 @@ class PipelineRetriever(BaseRetriever):
             else:
                 return documents
             finally:
-                report = self._report(retrieval, query, len(documents), problem)
+                report = self._report(retrieval, query, documents, problem)
                 if run_manager.handlers:
                     child = patch_config(None, callbacks=run_manager.get_child())
                     with _unless(problem):
@@ -164,14 +139,6 @@ class PipelineRetriever(BaseRetriever):
                 if passes_through(problem):
                     with _unless(problem):
                         await run_manager.on_retriever_error(problem)
-
-    @field_validator("merge_policy", "fuser", "fusion", mode="before", check_fields=False)
-    @classmethod
-    def _refuse_class(cls, value: Any) -> Any:
-        if isinstance(value, type):
-            msg = f"the class {value.__name__} was given; write {value.__name__}()"
-            raise ConfigurationError(msg)
-        return value
 
     @abstractmethod
     def _retrieve(
@@ -219,7 +186,8 @@ class PipelineRetriever(BaseRetriever):
                 f"of its legs ({legs}) takes; leave it out, or use a leg that declares it"
             )
             raise UnacceptedArgumentError(msg)
-        retrieval.ask_for(retrieval.given.get("k", self.k), self.fetch_k, taken)
+        k = retrieval.given.get("k", self.k)
+        retrieval.ask_for(k, k, taken)
 
     def _current(self) -> Retrieval:
         """Return the retrieval in progress, or a new one if a method was called from outside."""
@@ -240,28 +208,19 @@ class PipelineRetriever(BaseRetriever):
             arguments["filter"] = copy_containers(retrieval.arguments["filter"])
         return arguments
 
-    def _engine(self, fuser: Fuser) -> Engine:
-        return Engine(
-            identity=self._identity(),
-            fuser=fuser,
-            policy=self.merge_policy,
-            conflicts_key=self.conflicts_key,
-            provenance_key=self.provenance_key,
-            fused_score_key=self.fused_score_key,
-            score_key=self.score_key,
-        )
-
-    def _identity(self) -> Identity:
-        return self.identity
-
-    def _failure_policy(self) -> FailurePolicy:
-        return FailurePolicy(self.on_leg_error, self.leg_timeout)
-
     def _report(
-        self, retrieval: Retrieval, query: str, documents: int, error: BaseException | None
+        self,
+        retrieval: Retrieval,
+        query: str,
+        documents: Sequence[Document],
+        error: BaseException | None,
     ) -> RetrievalReport:
-        report = retrieval.report(self.get_name(), query, documents, error)
+        report = retrieval.report(self.get_name(), query, len(documents), error)
+        inner = around()
+        if inner is not None:
+            inner.degraded = inner.degraded or report.degraded
         deliver(report)
+        deliver_trace(Trace(self, report, retrieval.found, retrieval.merging, documents))
         return report
 
 
