@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from langchain_safe_retrievers.errors import (
         AllLegsFailedError,
+        CallerError,
+        CircuitOpenError,
         ConfigurationError,
         FilterError,
         IndexLockedError,
         LegError,
+        LegHangingError,
         LegResultError,
         LegTimeoutError,
         MetadataError,
         MissingExtraError,
         PolicyError,
+        QueryError,
         QueryOutputError,
         SafeRetrieverError,
         UnacceptedArgumentError,
@@ -49,26 +53,38 @@ if TYPE_CHECKING:
         LineListOutputParser,
     )
     from langchain_safe_retrievers.report import LegReport, RetrievalReport, collect_reports
+    from langchain_safe_retrievers.resilience.breaker import CircuitBreaker
+    from langchain_safe_retrievers.resilience.cache import DocumentCache
+    from langchain_safe_retrievers.resilience.floor import ScoreFloor
+    from langchain_safe_retrievers.resilience.guard import QueryGuard
+    from langchain_safe_retrievers.resilience.retry import Retry
+    from langchain_safe_retrievers.resilience.transient import is_transient
     from langchain_safe_retrievers.retrievers.ensemble import SafeEnsembleRetriever
     from langchain_safe_retrievers.retrievers.hybrid import HybridRetriever
     from langchain_safe_retrievers.retrievers.keyword import KeywordRetriever
     from langchain_safe_retrievers.retrievers.multi_query import SafeMultiQueryRetriever
+    from langchain_safe_retrievers.retrievers.safe import SafeRetriever
     from langchain_safe_retrievers.retrievers.sql import SQLRetriever
     from langchain_safe_retrievers.retrievers.vector import VectorRetriever
+    from langchain_safe_retrievers.trace import Merging, Trace, collect_traces
     from langchain_safe_retrievers.unique import unique_by_key
 
 _WHERE = {
     "errors": (
         "AllLegsFailedError",
+        "CallerError",
+        "CircuitOpenError",
         "ConfigurationError",
         "FilterError",
         "IndexLockedError",
         "LegError",
+        "LegHangingError",
         "LegResultError",
         "LegTimeoutError",
         "MetadataError",
         "MissingExtraError",
         "PolicyError",
+        "QueryError",
         "QueryOutputError",
         "SafeRetrieverError",
         "UnacceptedArgumentError",
@@ -85,13 +101,21 @@ _WHERE = {
     "merging.policy": ("MergePolicy", "MetadataPolicy"),
     "queries.parsing": ("DEFAULT_QUERY_PROMPT", "LineListOutputParser"),
     "report": ("LegReport", "RetrievalReport", "collect_reports"),
+    "resilience.breaker": ("CircuitBreaker",),
+    "resilience.cache": ("DocumentCache",),
+    "resilience.floor": ("ScoreFloor",),
+    "resilience.guard": ("QueryGuard",),
+    "resilience.retry": ("Retry",),
+    "resilience.transient": ("is_transient",),
     "retrievers.ensemble": ("SafeEnsembleRetriever",),
     "in_step": ("Difference",),
     "retrievers.hybrid": ("HybridRetriever",),
     "retrievers.keyword": ("KeywordRetriever",),
     "retrievers.multi_query": ("SafeMultiQueryRetriever",),
+    "retrievers.safe": ("SafeRetriever",),
     "retrievers.sql": ("SQLRetriever",),
     "retrievers.vector": ("VectorRetriever",),
+    "trace": ("Merging", "Trace", "collect_traces"),
     "unique": ("unique_by_key",),
 }
 _MODULES = {name: module for module, names in _WHERE.items() for name in names}
@@ -101,9 +125,13 @@ __version__ = "0.1.0"
 __all__ = [
     "DEFAULT_QUERY_PROMPT",
     "AllLegsFailedError",
+    "CallerError",
+    "CircuitBreaker",
+    "CircuitOpenError",
     "ConfigurationError",
     "Difference",
     "DistributionBased",
+    "DocumentCache",
     "Engine",
     "FilterError",
     "Fuser",
@@ -113,26 +141,34 @@ __all__ = [
     "LangChainEnsembleMetaPolicy",
     "LangChainMultiQueryUnionPolicy",
     "LegError",
+    "LegHangingError",
     "LegReport",
     "LegResultError",
     "LegTimeoutError",
     "LineListOutputParser",
     "MergePolicy",
+    "Merging",
     "MetadataError",
     "MetadataPolicy",
     "MissingExtraError",
     "NoisyOr",
     "PolicyError",
+    "QueryError",
+    "QueryGuard",
     "QueryOutputError",
     "RankedList",
     "Ranking",
     "ReciprocalRank",
     "RelativeScore",
     "RetrievalReport",
+    "Retry",
     "SQLRetriever",
     "SafeEnsembleRetriever",
     "SafeMultiQueryRetriever",
+    "SafeRetriever",
     "SafeRetrieverError",
+    "ScoreFloor",
+    "Trace",
     "UnacceptedArgumentError",
     "VectorRetriever",
     "by_content",
@@ -141,7 +177,9 @@ __all__ = [
     "by_levels",
     "by_normalized_content",
     "collect_reports",
+    "collect_traces",
     "describe_conflicts",
+    "is_transient",
     "unique_by_key",
 ]
 

@@ -4,16 +4,20 @@ Everything raised here on purpose is a `SafeRetrieverError`; each is also the
 built-in error that Python programmers already catch for that kind of mistake::
 
     SafeRetrieverError
-    ├── ConfigurationError (ValueError)             a setting that cannot work
-    │   └── PolicyError (AssertionError)            a merge policy that contradicts itself
-    ├── FilterError (ValueError)                    a filter that cannot be read
-    ├── MetadataError (TypeError, ValueError)       metadata that cannot be stored as it is
+    ├── CallerError                                 a mistake of the caller, not of a leg
+    │   ├── ConfigurationError (ValueError)         a setting that cannot work
+    │   │   └── PolicyError (AssertionError)        a merge policy that contradicts itself
+    │   ├── FilterError (ValueError)                a filter that cannot be read
+    │   ├── MetadataError (TypeError, ValueError)   metadata that cannot be stored as it is
+    │   ├── QueryError (TypeError, ValueError)      a query that is none
+    │   └── UnacceptedArgumentError (TypeError)     an argument that no leg takes
     ├── MissingExtraError (ImportError)             an optional package that is not installed
     ├── IndexLockedError (TimeoutError)             an index that someone else is writing
-    ├── UnacceptedArgumentError (TypeError)         an argument that no leg takes
     ├── LegError
     │   ├── LegResultError (TypeError)              a leg returned no list of documents
-    │   └── LegTimeoutError (TimeoutError)          a leg did not answer in time
+    │   ├── LegTimeoutError (TimeoutError)          a leg did not answer in time
+    │   │   └── LegHangingError                     too many threads hang in it already
+    │   └── CircuitOpenError (ConnectionError)      it failed so often that it is left alone
     ├── AllLegsFailedError (ExceptionGroup)         every leg failed; carries every cause
     └── QueryOutputError (TypeError, ValueError)    model output that holds no queries
 """
@@ -30,7 +34,11 @@ class SafeRetrieverError(Exception):
     """Base class of every error that this package raises on purpose."""
 
 
-class ConfigurationError(SafeRetrieverError, ValueError):
+class CallerError(SafeRetrieverError):
+    """A mistake of the caller: asking again, or asking another leg, does not help."""
+
+
+class ConfigurationError(CallerError, ValueError):
     """A constructor argument or setting that cannot work."""
 
 
@@ -38,11 +46,15 @@ class PolicyError(ConfigurationError, AssertionError):
     """A merge policy whose settings contradict each other."""
 
 
-class FilterError(SafeRetrieverError, ValueError):
+class FilterError(CallerError, ValueError):
     """A metadata filter that cannot be read."""
 
 
-class MetadataError(SafeRetrieverError, TypeError, ValueError):
+class QueryError(CallerError, TypeError, ValueError):
+    """A query that is no text, is blank, or too long."""
+
+
+class MetadataError(CallerError, TypeError, ValueError):
     """A metadata value that cannot be stored and come back as it was."""
 
 
@@ -54,7 +66,7 @@ class IndexLockedError(SafeRetrieverError, TimeoutError):
     """Another writer holds the index, and did not finish within `lock_timeout` seconds."""
 
 
-class UnacceptedArgumentError(SafeRetrieverError, TypeError):
+class UnacceptedArgumentError(CallerError, TypeError):
     """A named argument of `invoke` that no leg takes."""
 
 
@@ -67,7 +79,15 @@ class LegResultError(LegError, TypeError):
 
 
 class LegTimeoutError(LegError, TimeoutError):
-    """A leg did not answer within `leg_timeout` seconds."""
+    """A leg did not answer in time."""
+
+
+class LegHangingError(LegTimeoutError):
+    """A leg was not asked, for as many threads as it may use hang in it."""
+
+
+class CircuitOpenError(LegError, ConnectionError):
+    """A leg was not asked, for it has failed again and again a moment ago."""
 
 
 class AllLegsFailedError(SafeRetrieverError, ExceptionGroup[Exception]):

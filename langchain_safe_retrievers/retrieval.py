@@ -105,13 +105,9 @@ class Retrieval:
         self.found.append(found)
         if self.matches is None:
             return found
-        kept = [i for i, document in enumerate(found) if self.matches(document)]
+        kept = found.pick([i for i, document in enumerate(found) if self.matches(document)])
         self.filtered += len(found) - len(kept)
-        if len(kept) == len(found):
-            return found
-        known = found.valid_scores
-        scores = None if known is None else [known[i] for i in kept]
-        return RankedList([found[i] for i in kept], leg=found.leg, query=found.query, scores=scores)
+        return kept
 
     def note(self, text: str, *, degraded: bool = False) -> None:
         """Add a sentence to the report.
@@ -147,6 +143,10 @@ class Retrieval:
         Returns:
             What it may return.
         """
+        if isinstance(documents, RankedList):  # its scores go along
+            matches = self.matches or (lambda _: True)
+            places = [i for i, document in enumerate(documents) if matches(document)]
+            return documents.pick(places[: self.k])
         if self.matches is not None:
             documents = [document for document in documents if self.matches(document)]
         return list(documents[: self.k]) if self.k is not None else documents  # type: ignore[return-value]

@@ -52,6 +52,21 @@ class RankedList(list[Document]):
             return None
         return self.scores if len(self.scores) == len(self) else None
 
+    def pick(self, places: Sequence[int]) -> RankedList:
+        """Return a list of some of the documents, with what is known of them.
+
+        Args:
+            places: Their indexes, from 0, ascending.
+
+        Returns:
+            The same list if all are picked, else a new one.
+        """
+        if len(places) == len(self):
+            return self
+        known = self.valid_scores
+        scores = None if known is None else [known[i] for i in places]
+        return RankedList([self[i] for i in places], leg=self.leg, query=self.query, scores=scores)
+
 
 @dataclass
 class Ranking:

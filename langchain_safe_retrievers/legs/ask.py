@@ -11,7 +11,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, R
 from langchain_core.runnables.config import patch_config, run_in_executor
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
-from langchain_safe_retrievers.errors import LegTimeoutError
+from langchain_safe_retrievers.errors import LegHangingError
 from langchain_safe_retrievers.fusion.fuser import RankedList
 from langchain_safe_retrievers.legs.answers import read_answer
 from langchain_safe_retrievers.legs.arguments import inside
@@ -80,7 +80,7 @@ class Ask:
             The leg's documents.
 
         Raises:
-            LegTimeoutError: Too many threads hang in the leg already.
+            LegHangingError: Too many threads hang in the leg already.
             LegResultError: The leg returned no list of documents.
         """
         if leg_timeout is not None:
@@ -113,7 +113,7 @@ class Ask:
     def _check_abandoned(self) -> None:
         if abandoned_threads(self.owner) >= MAX_ABANDONED:
             msg = f"leg {self.name!r} was not asked: {MAX_ABANDONED} threads still hang in it"
-            raise LegTimeoutError(msg)
+            raise LegHangingError(msg)
 
 
 def is_sync_only(leg: Any) -> bool:

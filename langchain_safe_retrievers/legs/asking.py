@@ -225,8 +225,27 @@ def _raise_or_warn(
             msg, [error for _, error in failed if isinstance(error, Exception)]
         )
     for ask, error in failed:
-        text = " ".join(error_text(error).split())  # one line: a log is read by lines
-        logger.warning("leg %r failed and was skipped: %.200s", ask.name, text)
+        logger.warning("leg %r failed and was skipped: %s", ask.name, log_text(error, ask.query))
+
+
+def log_text(error: BaseException, query: str) -> str:
+    r"""Return an error's type and message for a log: one line, not long, without the query.
+
+    Args:
+        error: What a leg raised.
+        query: What it was asked; nobody's question belongs in a log.
+
+    Returns:
+        At most 200 characters.
+
+    Example:
+        >>> log_text(ValueError("cannot read\n'my secret'"), "my secret")
+        "ValueError: cannot read '<query>'"
+    """
+    text = error_text(error)
+    if query:
+        text = text.replace(query, "<query>").replace(repr(query)[1:-1], "<query>")
+    return f"{' '.join(text.split()):.200}"
 
 
 def _leg_report(ask: Ask, outcome: Outcome) -> LegReport:

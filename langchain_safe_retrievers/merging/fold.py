@@ -21,6 +21,7 @@ from langchain_safe_retrievers.merging.conflicts import (
     add_conflict,
     find_conflicts,
 )
+from langchain_safe_retrievers.merging.copying import replaced
 from langchain_safe_retrievers.merging.grouping import Grouped, group
 from langchain_safe_retrievers.merging.policy import (
     MergePolicy,
@@ -159,7 +160,7 @@ class Engine:
             metadata[self.provenance_key] = [provenance[p] for p in places]
         if self.fused_score_key is not None:
             metadata[self.fused_score_key] = found.scores[place]
-        return _replaced(first, metadata, known_id), conflicts
+        return replaced(first, metadata, known_id), conflicts
 
     def _is_bare(self, document: Document) -> bool:
         """Tell whether a document's metadata has none of the reserved keys."""
@@ -233,25 +234,6 @@ class Engine:
     @cached_property
     def _resolver(self) -> MetadataPolicy | None:
         return as_resolver(self.policy)
-
-
-def _replaced(document: Document, metadata: Metadata, known_id: str | None) -> Document:
-    """Return a copy of the document, of its own type, with other metadata and id."""
-    if type(document) is not Document:
-        return document.model_copy(update={"metadata": metadata, "id": known_id})
-    copy = _new(Document)  # what pydantic's own copy does, in half the time
-    fields = copy.__dict__
-    fields.update(document.__dict__)
-    fields["metadata"] = metadata
-    fields["id"] = known_id
-    _set(copy, "__pydantic_fields_set__", document.__pydantic_fields_set__ | _REPLACED)
-    _set(copy, "__pydantic_extra__", None)
-    _set(copy, "__pydantic_private__", None)
-    return copy
-
-
-_new, _set = object.__new__, object.__setattr__
-_REPLACED = frozenset({"metadata", "id"})
 
 
 def _compare_documents(copies: Sequence[Document], conflicts: Conflicts) -> None:

@@ -15,9 +15,13 @@ import langchain_safe_retrievers
 _PUBLIC = [
     "DEFAULT_QUERY_PROMPT",
     "AllLegsFailedError",
+    "CallerError",
+    "CircuitBreaker",
+    "CircuitOpenError",
     "ConfigurationError",
     "Difference",
     "DistributionBased",
+    "DocumentCache",
     "Engine",
     "FilterError",
     "Fuser",
@@ -27,26 +31,34 @@ _PUBLIC = [
     "LangChainEnsembleMetaPolicy",
     "LangChainMultiQueryUnionPolicy",
     "LegError",
+    "LegHangingError",
     "LegReport",
     "LegResultError",
     "LegTimeoutError",
     "LineListOutputParser",
     "MergePolicy",
+    "Merging",
     "MetadataError",
     "MetadataPolicy",
     "MissingExtraError",
     "NoisyOr",
     "PolicyError",
+    "QueryError",
+    "QueryGuard",
     "QueryOutputError",
     "RankedList",
     "Ranking",
     "ReciprocalRank",
     "RelativeScore",
     "RetrievalReport",
+    "Retry",
     "SQLRetriever",
     "SafeEnsembleRetriever",
     "SafeMultiQueryRetriever",
+    "SafeRetriever",
     "SafeRetrieverError",
+    "ScoreFloor",
+    "Trace",
     "UnacceptedArgumentError",
     "VectorRetriever",
     "by_content",
@@ -55,10 +67,13 @@ _PUBLIC = [
     "by_levels",
     "by_normalized_content",
     "collect_reports",
+    "collect_traces",
     "describe_conflicts",
+    "is_transient",
     "unique_by_key",
 ]
 _NEVER_LOADED = [
+    "cachetools",
     "tantivy",
     "sqlalchemy",
     "chromadb",
@@ -128,8 +143,8 @@ def test_star_import_gives_the_public_names():
 
 
 def test_an_unknown_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="has no attribute 'SafeRetriever'"):
-        langchain_safe_retrievers.SafeRetriever  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'UnsafeRetriever'"):
+        langchain_safe_retrievers.UnsafeRetriever  # noqa: B018
     with pytest.raises(ImportError):
         from langchain_safe_retrievers import EnsembleRetriever  # noqa: F401
 
