@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import monotonic
@@ -197,18 +196,22 @@ def current_retrieval(owner: object) -> Retrieval | None:
     return retrieval if retrieval is not None and retrieval.owner is owner else None
 
 
-@contextmanager
-def in_progress(retrieval: Retrieval) -> Iterator[Retrieval]:
-    """Make a retrieval the current one.
+class in_progress:  # noqa: N801 - used as a function
+    """Make a retrieval the current one, for as long as the block lasts.
 
     Args:
         retrieval: The retrieval.
-
-    Yields:
-        The retrieval.
     """
-    token = _current.set(retrieval)
-    try:
-        yield retrieval
-    finally:
-        _current.reset(token)
+
+    def __init__(self, retrieval: Retrieval) -> None:
+        """Remember which."""
+        self.retrieval = retrieval
+
+    def __enter__(self) -> Retrieval:
+        """Begin, and return the retrieval."""
+        self.token = _current.set(self.retrieval)
+        return self.retrieval
+
+    def __exit__(self, *_: object) -> None:
+        """End."""
+        _current.reset(self.token)

@@ -9,6 +9,9 @@ from langchain_core.documents import Document
 
 from langchain_safe_retrievers.merging.values import is_dict
 
+_PLAIN = frozenset({dict, list, set})
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
 
 def copy_containers(value: Any) -> Any:
     """Return `value` with its dicts, lists and sets copied, and everything else shared.
@@ -25,6 +28,8 @@ def copy_containers(value: Any) -> Any:
         >>> copied == {"tags": ["a"]}, copied["tags"] is inner
         (True, False)
     """
+    if type(value) is dict and _SCALARS.issuperset(map(type, value.values())):
+        return value.copy()  # nearly always
     made: dict[int, Any] = {}
     todo: list[Any] = []
     whole = _copied(value, made, todo)
@@ -39,10 +44,11 @@ def copy_containers(value: Any) -> Any:
 
 def _copied(value: Any, made: dict[int, Any], todo: list[Any]) -> Any:
     """Return a shallow copy of a container, the one made earlier if there is one."""
-    if not issubclass(type(value), (dict, list, set)):
+    kind = type(value)
+    if kind in _SCALARS or not issubclass(kind, (dict, list, set)):
         return value
     if id(value) not in made:
-        made[id(value)] = copied = copy.copy(value)
+        made[id(value)] = copied = value.copy() if kind in _PLAIN else copy.copy(value)
         todo.append(copied)
     return made[id(value)]
 

@@ -16,6 +16,7 @@ from langchain_safe_retrievers.legs.tasks import run_in_tasks
 from langchain_safe_retrievers.legs.threads import run_in_own_thread, run_in_threads
 from langchain_safe_retrievers.report import LegReport, error_text
 from langchain_safe_retrievers.resilience.cache import DocumentCache, copied
+from langchain_safe_retrievers.resilience.call import GuardedCall
 from langchain_safe_retrievers.resilience.deadline import Deadline
 from langchain_safe_retrievers.resilience.flights import Flight
 from langchain_safe_retrievers.resilience.waiting import Course, Wait
@@ -42,7 +43,7 @@ class Remembering:
         key: What is asked of whom.
         name: The leg's name, for the report.
         query: The query, for the report.
-        asked: Asks the leg.
+        call: Returns what asks the leg.
         retrieval: Takes the report.
         deadline: When the call ends.
         is_async: Whether the call is async; calls join those of their own world and loop only.
@@ -52,7 +53,7 @@ class Remembering:
     key: str
     name: str
     query: str
-    asked: Callable[[], Course[RankedList]]
+    call: Callable[[], GuardedCall]
     retrieval: Retrieval
     deadline: Deadline
     is_async: bool
@@ -79,7 +80,7 @@ class Remembering:
             found = yield from self._look_up()  # it may have landed since we looked
             if found is None:
                 self.retrieval.cache = self.retrieval.cache or "miss"
-                found = yield from self.asked()
+                found = yield from self.call().course()
                 yield from self._remember(found)
             landed = _Landed(found, degraded=self.retrieval.degraded)
         except Exception as error:

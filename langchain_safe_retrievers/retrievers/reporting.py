@@ -169,6 +169,11 @@ class ReportingRetriever(BaseRetriever):
 
     def _begin(self, retrieval: Retrieval) -> None:
         """Read the arguments of `invoke`: each is for us, for core, or for a leg that takes it."""
+        k = retrieval.given.get("k", self.k)
+        retrieval.ask_for(k, k, self._taken(retrieval) if retrieval.given else {})
+
+    def _taken(self, retrieval: Retrieval) -> dict[str, Any]:
+        """Return the arguments that are for the legs, `k` aside; one for nobody is an error."""
         given = {
             name: value for name, value in retrieval.given.items() if name not in ("k", "run_id")
         }
@@ -186,8 +191,7 @@ class ReportingRetriever(BaseRetriever):
                 f"of its legs ({legs}) takes; leave it out, or use a leg that declares it"
             )
             raise UnacceptedArgumentError(msg)
-        k = retrieval.given.get("k", self.k)
-        retrieval.ask_for(k, k, taken)
+        return taken
 
     def _current(self) -> Retrieval:
         """Return the retrieval in progress, or a new one if a method was called from outside."""
@@ -198,6 +202,8 @@ class ReportingRetriever(BaseRetriever):
         return retrieval
 
     def _arguments_for(self, leg: Any, retrieval: Retrieval) -> dict[str, Any]:
+        if not retrieval.arguments and retrieval.depth is None:
+            return {}
         arguments = {name: value for name, value in retrieval.arguments.items() if takes(leg, name)}
         if retrieval.depth is not None and takes(leg, "k"):
             arguments["k"] = retrieval.depth

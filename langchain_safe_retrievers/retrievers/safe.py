@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from langchain_core.callbacks import (
@@ -162,18 +163,21 @@ class SafeRetriever(ReportingRetriever):
         cleaned = QueryGuard(self.max_query_chars).clean(query)
         if cleaned != query:
             retrieval.note("characters that no store can read were taken out of the query")
-        call = self._call(cleaned, run_manager, retrieval)
+        deadline = Deadline(self.deadline)
+        call = partial(self._call, cleaned, run_manager, retrieval, deadline)
         key = None if self.cache is None else self._key(cleaned, retrieval)
         if self.cache is None or key is None:
-            found = yield from call.course()
+            found = yield from call().course()
         else:
-            name, deadline = call.asks[0].name, call.deadline
+            name = self.retriever.get_name()
             found = yield from Remembering(
-                self.cache, key, name, cleaned, call.course, retrieval, deadline, is_async
+                self.cache, key, name, cleaned, call, retrieval, deadline, is_async
             ).course()
         return self._cut(retrieval.hold_filter(found), retrieval)
 
-    def _call(self, query: str, run_manager: Any, retrieval: Retrieval) -> GuardedCall:
+    def _call(
+        self, query: str, run_manager: Any, retrieval: Retrieval, deadline: Deadline
+    ) -> GuardedCall:
         return GuardedCall(
             asks=self._asks(query, retrieval),
             attempt=Attempt(retrieval.config, run_manager),
@@ -181,7 +185,7 @@ class SafeRetriever(ReportingRetriever):
             breaker=nullcontext() if self.failure_threshold is None else self._breaker,
             retry=self._retry,
             timeout=self.timeout,
-            deadline=Deadline(self.deadline),
+            deadline=deadline,
         )
 
     def _retry(self) -> Retry:
@@ -199,10 +203,12 @@ class SafeRetriever(ReportingRetriever):
 
     def _key(self, query: str, retrieval: Retrieval) -> str | None:
         """Return all that an answer depends on as text, or None if it has no such form."""
-        configurable = (retrieval.config or {}).get("configurable") or {}
+        configurable = (retrieval.config or {}).get("configurable")
+        if not configurable and not retrieval.arguments:  # nearly always
+            return f"{self.cache_namespace!r} {self._fingerprint} {retrieval.k} {query}"
         seen = {
             name: value
-            for name, value in configurable.items()
+            for name, value in (configurable or {}).items()
             if not name.startswith(("__", "checkpoint_"))  # of the graph around us
         }
         settings = [self.cache_namespace, self._fingerprint]

@@ -42,7 +42,9 @@ def test_work_runs_in_as_many_threads_as_are_needed_and_they_are_daemons():
     assert all(thread.daemon for thread in ran_in)
 
 
-def test_an_idle_thread_is_used_again():
+def test_an_idle_thread_is_used_again(monkeypatch: pytest.MonkeyPatch):
+    assert eventually(lambda: not workers._idle)  # those of other tests have ended
+    monkeypatch.setattr(workers, "_KEEP_ALIVE", 3)
     first = _threads_of(1)
     assert eventually(lambda: len(workers._idle) == 1)
 
