@@ -88,6 +88,11 @@ def collect_traces() -> Iterator[list[Trace]]:
         _collectors.reset(token)
 
 
+def traces_are_collected() -> bool:
+    """Tell whether anybody collects traces in this context."""
+    return bool(_collectors.get())
+
+
 def deliver_trace(trace: Trace) -> None:
     """Hand a trace to everyone who collects in this context.
 

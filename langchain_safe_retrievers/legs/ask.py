@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSequence
 from langchain_core.runnables.config import patch_config, run_in_executor
@@ -15,8 +16,8 @@ from langchain_safe_retrievers.errors import LegHangingError
 from langchain_safe_retrievers.fusion.fuser import RankedList
 from langchain_safe_retrievers.legs.answers import read_answer
 from langchain_safe_retrievers.legs.arguments import inside
-from langchain_safe_retrievers.legs.inner import Inner, listen
-from langchain_safe_retrievers.legs.open_runs import OpenRuns
+from langchain_safe_retrievers.legs.inner import NOTHING_SAID, Inner, listen
+from langchain_safe_retrievers.legs.open_runs import OpenRuns, watch_thread
 from langchain_safe_retrievers.legs.threads import (
     MAX_ABANDONED,
     abandoned_threads,
@@ -43,7 +44,7 @@ class Ask:
     arguments: dict[str, Any] = field(default_factory=dict)
 
     runs: OpenRuns = field(default_factory=OpenRuns)
-    inner: Inner = field(default_factory=Inner)
+    inner: Inner = NOTHING_SAID
 
     @property
     def owner(self) -> int:
@@ -67,7 +68,7 @@ class Ask:
         """
         child = run_manager.get_child(tag=self.tag) if run_manager is not None else None
         self.runs = OpenRuns.below(child)
-        return patch_config(config, callbacks=child)
+        return patch_config(config, callbacks=child) if config is None else _below(config, child)
 
     def ask(self, config: RunnableConfig, leg_timeout: float | None) -> RankedList:
         """Ask and read the answer.
@@ -102,18 +103,38 @@ class Ask:
         # Core's default async method takes no arguments, and hangs in the loop's own executor.
         if (self.arguments or leg_timeout is not None) and self.is_sync_only:
             self._check_abandoned()
-            found: RankedList = await run_in_own_thread(lambda: self.ask(config, None), self.owner)
-            return found
+            return await self._aask_in_thread(config)
         self.inner = listen()
         answer = await self.leg.ainvoke(self.query, config, **self.arguments)
         if isinstance(answer, Iterator):
             return await run_in_executor(None, read_answer, answer, self.name, self.query)
         return read_answer(answer, self.name, self.query)
 
+    async def _aask_in_thread(self, config: RunnableConfig) -> RankedList:
+        """Ask in a thread that nothing but itself can end."""
+        manager: Any = config.get("callbacks")
+        if isinstance(manager, BaseCallbackManager):
+            watch_thread(manager)
+        found: RankedList = await run_in_own_thread(lambda: self.ask(config, None), self.owner)
+        return found
+
     def _check_abandoned(self) -> None:
         if abandoned_threads(self.owner) >= MAX_ABANDONED:
             msg = f"leg {self.name!r} was not asked: {MAX_ABANDONED} threads still hang in it"
             raise LegHangingError(msg)
+
+
+def _below(config: RunnableConfig, callbacks: Any) -> RunnableConfig:
+    """Return what core's `patch_config` does for a config that is complete, in less time."""
+    below = config.copy()
+    below["tags"] = config.get("tags", []).copy()
+    below["metadata"] = config.get("metadata", {}).copy()
+    below["configurable"] = config.get("configurable", {}).copy()
+    below.pop("run_name", None)
+    below.pop("run_id", None)
+    if callbacks is not None:
+        below["callbacks"] = callbacks
+    return below
 
 
 def is_sync_only(leg: Any) -> bool:
@@ -136,5 +157,6 @@ def is_sync_only(leg: Any) -> bool:
         return not hasattr(leg, "afunc")
     if isinstance(leg, VectorStoreRetriever):
         return type(leg.vectorstore).asimilarity_search is VectorStore.asimilarity_search
-    default = BaseRetriever._aget_relevant_documents  # noqa: SLF001 - core's extension point
-    return getattr(type(leg), "_aget_relevant_documents", None) is default
+    # Core's own: the default, or what it puts in its place for one without a `run_manager`.
+    search = getattr(type(leg), "_aget_relevant_documents", None)
+    return getattr(search, "__module__", None) == BaseRetriever.__module__

@@ -180,6 +180,8 @@ def _given_up(
 def _with_errors(
     asks: Sequence[Ask], outcomes: Sequence[Outcome], policy: FailurePolicy
 ) -> list[Outcome]:
+    if policy.timeout is None:
+        return list(outcomes)
     return [
         replace(outcome, error=_late_error(ask, policy))
         if outcome.status == "timed out"
@@ -218,14 +220,15 @@ def _raise_or_warn(
         if policy.on_error == "raise" or ask.name in policy.required:
             _add_note(error, f"raised by leg {ask.name!r}")
             raise error
+    fate = "and was skipped" if len(failed) < len(asks) else "as every leg did"
+    for ask, error in failed:
+        logger.warning("leg %r failed %s: %s", ask.name, fate, log_text(error, ask.query))
     if len(failed) == len(asks):
         causes = "; ".join(f"{ask.name}: {error_text(error):.200}" for ask, error in failed)
         msg = f"every leg failed: {causes}"
         raise AllLegsFailedError(
             msg, [error for _, error in failed if isinstance(error, Exception)]
         )
-    for ask, error in failed:
-        logger.warning("leg %r failed and was skipped: %s", ask.name, log_text(error, ask.query))
 
 
 def log_text(error: BaseException, query: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from langchain_safe_retrievers.report import LegStatus
 
 
-@dataclass
+@dataclass(eq=False, slots=True)
 class Inner:
     """What retrievers of this package, inside one leg that is being asked, say of themselves.
 
@@ -26,6 +26,8 @@ class Inner:
     status: LegStatus | None = None
     attempts: int = 1
 
+
+NOTHING_SAID = Inner()
 
 _inner: ContextVar[Inner | None] = ContextVar("inner_of_leg", default=None)
 

@@ -27,7 +27,7 @@ from langchain_safe_retrievers.legs.outcome import passes_through
 from langchain_safe_retrievers.merging.copying import copy_containers
 from langchain_safe_retrievers.report import EVENT, RetrievalReport, deliver
 from langchain_safe_retrievers.retrieval import Retrieval, current_retrieval, in_progress
-from langchain_safe_retrievers.trace import Trace, deliver_trace
+from langchain_safe_retrievers.trace import Trace, deliver_trace, traces_are_collected
 
 # What core's own `invoke` understands; they are no arguments for the legs.
 _FOR_CORE = frozenset({"run_id", "tags", "metadata", "verbose"})
@@ -226,7 +226,8 @@ class ReportingRetriever(BaseRetriever):
         if inner is not None:
             inner.degraded = inner.degraded or report.degraded
         deliver(report)
-        deliver_trace(Trace(self, report, retrieval.found, retrieval.merging, documents))
+        if traces_are_collected():
+            deliver_trace(Trace(self, report, retrieval.found, retrieval.merging, documents))
         return report
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -37,6 +38,15 @@ from langchain_safe_retrievers.resilience.transient import is_transient
 from langchain_safe_retrievers.resilience.waiting import Course, arun, run
 from langchain_safe_retrievers.retrieval import Retrieval
 from langchain_safe_retrievers.retrievers.reporting import ReportingRetriever
+
+
+@dataclass
+class _State:
+    """What a retriever remembers from call to call."""
+
+    breaker: CircuitBreaker
+    slots: list[Slots]
+    fingerprint: str = ""
 
 
 class SafeRetriever(ReportingRetriever):
@@ -103,9 +113,7 @@ class SafeRetriever(ReportingRetriever):
     max_query_chars: int | None = Field(default=8000, ge=1, strict=True)
     max_abandoned: int = Field(default=32, ge=1, strict=True)
 
-    _breaker: CircuitBreaker = PrivateAttr()
-    _slots: list[Slots] = PrivateAttr()
-    _fingerprint: str = PrivateAttr(default="")
+    _state: _State = PrivateAttr()  # one, for pydantic finds a private attribute slowly
 
     @field_validator("cache", mode="before")
     @classmethod
@@ -118,7 +126,7 @@ class SafeRetriever(ReportingRetriever):
     def _check_namespace(self) -> SafeRetriever:
         if self.cache is None:
             return self
-        self._fingerprint, opaque = fingerprint(self._legs())
+        self._state.fingerprint, opaque = fingerprint(self._legs())
         if self.cache.store is not None and opaque and not self.cache_namespace:
             msg = (
                 f"the cache has a store that others may share, and cannot tell one {opaque[0]} "
@@ -130,8 +138,10 @@ class SafeRetriever(ReportingRetriever):
     def model_post_init(self, context: Any) -> None:
         """Start with a closed circuit and no thread in use."""
         super().model_post_init(context)
-        self._breaker = CircuitBreaker(self.failure_threshold or 1, self.reset_after)
-        self._slots = [Slots(self.max_abandoned) for _ in self._legs()]
+        self._state = _State(
+            CircuitBreaker(self.failure_threshold or 1, self.reset_after),
+            [Slots(self.max_abandoned) for _ in self._legs()],
+        )
 
     @property
     def config_specs(self) -> list[ConfigurableFieldSpec]:
@@ -141,7 +151,7 @@ class SafeRetriever(ReportingRetriever):
     @property
     def circuit(self) -> CircuitState:
         """The state of the circuit breaker: "closed", "open" or "half-open"."""
-        return self._breaker.state
+        return self._state.breaker.state
 
     def _legs(self) -> Sequence[Any]:
         return [self.retriever, *self.fallbacks]
@@ -178,11 +188,12 @@ class SafeRetriever(ReportingRetriever):
     def _call(
         self, query: str, run_manager: Any, retrieval: Retrieval, deadline: Deadline
     ) -> GuardedCall:
+        state = self._state
         return GuardedCall(
-            asks=self._asks(query, retrieval),
+            asks=self._asks(query, retrieval, state.slots),
             attempt=Attempt(retrieval.config, run_manager),
             retrieval=retrieval,
-            breaker=nullcontext() if self.failure_threshold is None else self._breaker,
+            breaker=nullcontext() if self.failure_threshold is None else state.breaker,
             retry=self._retry,
             timeout=self.timeout,
             deadline=deadline,
@@ -191,27 +202,27 @@ class SafeRetriever(ReportingRetriever):
     def _retry(self) -> Retry:
         return Retry(self.max_retries, self.retry_wait, self.max_retry_wait, self.retry_on)
 
-    def _asks(self, query: str, retrieval: Retrieval) -> list[Ask]:
+    def _asks(self, query: str, retrieval: Retrieval, slots: Sequence[Slots]) -> list[Ask]:
         asks: list[Ask] = []
-        for number, (leg, slots) in enumerate(zip(self._legs(), self._slots, strict=True), start=1):
+        for number, (leg, its) in enumerate(zip(self._legs(), slots, strict=True), start=1):
             name = leg.get_name()
             name = name if number == 1 else f"{name} (fallback {number - 1})"
             arguments = self._arguments_for(leg, retrieval)
             tag = f"retriever_{number}"
-            asks.append(SlottedAsk(name, tag, leg, query, arguments, slots=slots))
+            asks.append(SlottedAsk(name, tag, leg, query, arguments, slots=its))
         return asks
 
     def _key(self, query: str, retrieval: Retrieval) -> str | None:
         """Return all that an answer depends on as text, or None if it has no such form."""
         configurable = (retrieval.config or {}).get("configurable")
         if not configurable and not retrieval.arguments:  # nearly always
-            return f"{self.cache_namespace!r} {self._fingerprint} {retrieval.k} {query}"
+            return f"{self.cache_namespace!r} {self._state.fingerprint} {retrieval.k} {query}"
         seen = {
             name: value
             for name, value in (configurable or {}).items()
             if not name.startswith(("__", "checkpoint_"))  # of the graph around us
         }
-        settings = [self.cache_namespace, self._fingerprint]
+        settings = [self.cache_namespace, self._state.fingerprint]
         try:
             return encode([settings, query, retrieval.k, retrieval.arguments, seen], sort_keys=True)
         except MetadataError as error:
