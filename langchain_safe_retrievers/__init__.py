@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from langchain_safe_retrievers.auditing.audit import audit
+    from langchain_safe_retrievers.auditing.loss import LossReport
     from langchain_safe_retrievers.errors import (
         AllLegsFailedError,
         CallerError,
@@ -28,6 +30,17 @@ if TYPE_CHECKING:
         SafeRetrieverError,
         UnacceptedArgumentError,
     )
+    from langchain_safe_retrievers.evaluation.birr import birr
+    from langchain_safe_retrievers.evaluation.compare import compare
+    from langchain_safe_retrievers.evaluation.dataset import Dataset
+    from langchain_safe_retrievers.evaluation.embeddings import compare_embeddings
+    from langchain_safe_retrievers.evaluation.evaluate import aevaluate, evaluate
+    from langchain_safe_retrievers.evaluation.evaluation import Evaluation
+    from langchain_safe_retrievers.evaluation.significance import significance
+    from langchain_safe_retrievers.evaluation.splitters import compare_splitters
+    from langchain_safe_retrievers.evaluation.tune import tune
+    from langchain_safe_retrievers.explaining.explain import aexplain, explain, explain_traces
+    from langchain_safe_retrievers.explaining.explanation import Explanation
     from langchain_safe_retrievers.fusion.distribution_based import DistributionBased
     from langchain_safe_retrievers.fusion.fuser import Fuser, RankedList, Ranking
     from langchain_safe_retrievers.fusion.noisy_or import NoisyOr
@@ -48,10 +61,7 @@ if TYPE_CHECKING:
         LangChainMultiQueryUnionPolicy,
     )
     from langchain_safe_retrievers.merging.policy import MergePolicy, MetadataPolicy
-    from langchain_safe_retrievers.queries.parsing import (
-        DEFAULT_QUERY_PROMPT,
-        LineListOutputParser,
-    )
+    from langchain_safe_retrievers.queries.parsing import DEFAULT_QUERY_PROMPT, LineListOutputParser
     from langchain_safe_retrievers.report import LegReport, RetrievalReport, collect_reports
     from langchain_safe_retrievers.resilience.breaker import CircuitBreaker
     from langchain_safe_retrievers.resilience.cache import DocumentCache
@@ -70,6 +80,8 @@ if TYPE_CHECKING:
     from langchain_safe_retrievers.unique import unique_by_key
 
 _WHERE = {
+    "auditing.audit": ("audit",),
+    "auditing.loss": ("LossReport",),
     "errors": (
         "AllLegsFailedError",
         "CallerError",
@@ -89,12 +101,24 @@ _WHERE = {
         "SafeRetrieverError",
         "UnacceptedArgumentError",
     ),
+    "evaluation.birr": ("birr",),
+    "evaluation.compare": ("compare",),
+    "evaluation.dataset": ("Dataset",),
+    "evaluation.embeddings": ("compare_embeddings",),
+    "evaluation.evaluate": ("aevaluate", "evaluate"),
+    "evaluation.evaluation": ("Evaluation",),
+    "evaluation.significance": ("significance",),
+    "evaluation.splitters": ("compare_splitters",),
+    "evaluation.tune": ("tune",),
+    "explaining.explain": ("aexplain", "explain", "explain_traces"),
+    "explaining.explanation": ("Explanation",),
     "fusion.distribution_based": ("DistributionBased",),
     "fusion.fuser": ("Fuser", "RankedList", "Ranking"),
     "fusion.noisy_or": ("NoisyOr",),
     "fusion.reciprocal_rank": ("ReciprocalRank",),
     "fusion.relative_score": ("RelativeScore",),
     "identity": ("by_content", "by_id", "by_key", "by_levels", "by_normalized_content"),
+    "in_step": ("Difference",),
     "merging.conflicts": ("describe_conflicts",),
     "merging.fold": ("Engine",),
     "merging.langchain_policies": ("LangChainEnsembleMetaPolicy", "LangChainMultiQueryUnionPolicy"),
@@ -108,7 +132,6 @@ _WHERE = {
     "resilience.retry": ("Retry",),
     "resilience.transient": ("is_transient",),
     "retrievers.ensemble": ("SafeEnsembleRetriever",),
-    "in_step": ("Difference",),
     "retrievers.hybrid": ("HybridRetriever",),
     "retrievers.keyword": ("KeywordRetriever",),
     "retrievers.multi_query": ("SafeMultiQueryRetriever",),
@@ -129,10 +152,13 @@ __all__ = [
     "CircuitBreaker",
     "CircuitOpenError",
     "ConfigurationError",
+    "Dataset",
     "Difference",
     "DistributionBased",
     "DocumentCache",
     "Engine",
+    "Evaluation",
+    "Explanation",
     "FilterError",
     "Fuser",
     "HybridRetriever",
@@ -146,6 +172,7 @@ __all__ = [
     "LegResultError",
     "LegTimeoutError",
     "LineListOutputParser",
+    "LossReport",
     "MergePolicy",
     "Merging",
     "MetadataError",
@@ -171,6 +198,10 @@ __all__ = [
     "Trace",
     "UnacceptedArgumentError",
     "VectorRetriever",
+    "aevaluate",
+    "aexplain",
+    "audit",
+    "birr",
     "by_content",
     "by_id",
     "by_key",
@@ -178,8 +209,16 @@ __all__ = [
     "by_normalized_content",
     "collect_reports",
     "collect_traces",
+    "compare",
+    "compare_embeddings",
+    "compare_splitters",
     "describe_conflicts",
+    "evaluate",
+    "explain",
+    "explain_traces",
     "is_transient",
+    "significance",
+    "tune",
     "unique_by_key",
 ]
 

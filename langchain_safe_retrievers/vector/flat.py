@@ -11,6 +11,8 @@ whole number up to 2⁵³ in size             itself, as an int
 number with a fraction                     the nearest float that has one
 greater or infinite number                 ±2⁵⁴: beyond each of those
 list, tuple, set                           its strings, as a list, if there are any
+date, datetime, string that begins with    its day in UTC, or as written, as the int YYYYMMDD; and
+a date                                     a mark that it is there; under keys of their own
 anything else; a path the store could      none
 not take
 =========================================  ======================================================
@@ -21,12 +23,16 @@ Only the JSON is read back, so no key of a user's can be lost or mistaken for on
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from langchain_safe_retrievers.codec import decode, encode
 from langchain_safe_retrievers.keyword.facts import by_path as values_by_path
+from langchain_safe_retrievers.ordering import time_of
 
 METADATA = "safe_retrievers:metadata"
 WHOLE = 2**53  # up to here every whole number is a float
@@ -51,11 +57,8 @@ def to_flat(metadata: Mapping[str, Any], *, owner: str = "metadata") -> dict[str
         {'safe_retrievers:metadata': '{"law":{"chapter":2}}', 'law.chapter': 2}
     """
     text = encode(metadata, owner=owner)
-    copies = {
-        path: copy
-        for path, value in values_by_path(metadata).items()
-        if is_filterable(path) and (copy := _copy(value)) is not None
-    }
+    values = values_by_path(metadata)
+    copies = {key: copy for path in values for key, copy in _copies(path, values[path])}
     return {METADATA: text, **copies}
 
 
@@ -76,6 +79,7 @@ def from_flat(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
     return decode(text) if isinstance(text, str) else dict(metadata or {})
 
 
+@lru_cache(maxsize=4096)
 def is_filterable(path: str) -> bool:
     """Tell whether there are copies under a path, for a store's filter to read.
 
@@ -99,6 +103,81 @@ def is_storable(text: str) -> bool:
         False if it is no valid Unicode or has a NUL in it.
     """
     return "\0" not in text and (text.isascii() or text.encode(errors="replace").decode() == text)
+
+
+def day_key(path: str) -> str:
+    """Return the key of the day of the date under a path.
+
+    Args:
+        path: A metadata key or dotted path.
+
+    Returns:
+        A key that no user's copy has.
+    """
+    return f"{METADATA}:day:{path}"
+
+
+def has_day_key(path: str) -> str:
+    """Return the key of the mark that there is a day; Chroma can ask what is not marked.
+
+    Args:
+        path: A metadata key or dotted path.
+
+    Returns:
+        A key that no user's copy has.
+    """
+    return f"{METADATA}:has_day:{path}"
+
+
+def days_of(value: Any) -> list[int]:
+    """Return the days of a date, or of a text that begins with one.
+
+    Args:
+        value: Any value.
+
+    Returns:
+        Numbers YYYYMMDD: of a text the day as it is written (which need be none of the
+        calendar) and the one in UTC if it is ISO 8601, of a date the one in UTC, of others none.
+
+    Example:
+        >>> days_of(date(2024, 5, 1)), days_of("2024-05-01T23:00-03:00"), days_of("May 1st")
+        ([20240501], [20240501, 20240502], [])
+    """
+    days = (_day(value), _utc_day(value) if isinstance(value, str) else None)
+    return [day for day in days if day is not None] if days[0] is not None else []
+
+
+def _day(value: Any) -> int | None:
+    """Return the day that is copied: of a text as it is written, of a date in UTC."""
+    if isinstance(value, str):
+        found = _DATE.match(value)
+        return int("".join(found.groups())) if found else None
+    return _utc_day(value) if isinstance(value, date) else None
+
+
+_DATE = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})")
+
+
+def _utc_day(value: Any) -> int | None:
+    try:
+        time = time_of(value)
+        day = None if time is None else time.astimezone(UTC)
+    except OverflowError:  # in UTC it is not of this calendar
+        return None
+    return None if day is None else day.year * 10_000 + day.month * 100 + day.day
+
+
+def _copies(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the copies of a value, by their keys."""
+    if not is_filterable(path):
+        return
+    copy = _copy(value)
+    if copy is not None:
+        yield path, copy
+    day = _day(value)
+    if day is not None:
+        yield day_key(path), day
+        yield has_day_key(path), True
 
 
 def _copy(value: Any) -> Any:

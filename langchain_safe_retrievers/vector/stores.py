@@ -1,34 +1,50 @@
-"""What is known of particular vector stores; of any other only what LangChain promises."""
+"""Which adapter a vector store has, and the store that is made where none is given."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 from uuid import uuid4
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
-from langchain_safe_retrievers.errors import ConfigurationError
 from langchain_safe_retrievers.extras import load
+from langchain_safe_retrievers.vector.adapter import PAGE, Adapter, InMemory
+from langchain_safe_retrievers.vector.chroma import Chroma
+from langchain_safe_retrievers.vector.pgvector import PGVector
+from langchain_safe_retrievers.vector.qdrant import Qdrant
 
-PAGE = 5_000  # documents read or written at a time; SQLite takes 32,766 variables in a statement
+Scored: TypeAlias = list[tuple[Document, float]]
 
-Scored = list[tuple[Document, float]]
+_ADAPTERS: dict[str, type[Adapter]] = {
+    "Chroma": Chroma,
+    "InMemoryVectorStore": InMemory,
+    "PGVectorStore": PGVector,
+    "QdrantVectorStore": Qdrant,
+}
 
 
-def is_chroma(store: VectorStore) -> bool:
-    """Tell whether a store is LangChain's Chroma, of whichever package.
+def adapter_of(store: VectorStore) -> Adapter:
+    """Return what is known of a store.
 
     Args:
-        store: The store.
+        store: The store; told by its class's name or that of one it inherits from, so that no
+            package is imported.
 
     Returns:
-        Whether it, or a class it inherits from, is called Chroma.
+        Its adapter; one that knows only what LangChain promises, for a store not known here.
+
+    Example:
+        >>> from langchain_core.embeddings import DeterministicFakeEmbedding
+        >>> from langchain_core.vectorstores import InMemoryVectorStore
+        >>> type(adapter_of(InMemoryVectorStore(DeterministicFakeEmbedding(size=8)))).__name__
+        'InMemory'
     """
-    return any(base.__name__ == "Chroma" for base in type(store).__mro__)
+    names = (base.__name__ for base in type(store).__mro__)
+    known = (_ADAPTERS[name] for name in names if name in _ADAPTERS)
+    return next(known, Adapter)(store)
 
 
 def open_chroma(embedding: Embeddings, directory: Path | None) -> VectorStore:
@@ -55,7 +71,7 @@ def open_chroma(embedding: Embeddings, directory: Path | None) -> VectorStore:
     return store
 
 
-def count(store: Any) -> int:
+def count(store: VectorStore) -> int:
     """Return how many documents a Chroma holds.
 
     Args:
@@ -64,11 +80,11 @@ def count(store: Any) -> int:
     Returns:
         The number.
     """
-    return int(store._collection.count())  # noqa: SLF001 - langchain-chroma does not tell
+    return int(store._collection.count())  # type: ignore[attr-defined]  # noqa: SLF001 - langchain-chroma does not tell
 
 
 def batch_size(store: VectorStore) -> int:
-    """Return how many documents the store is given at a time.
+    """Return how many documents a store is given at a time.
 
     Args:
         store: The store.
@@ -76,124 +92,4 @@ def batch_size(store: VectorStore) -> int:
     Returns:
         At least 1, at most `PAGE`.
     """
-    most = getattr(getattr(store, "_client", None), "get_max_batch_size", None)
-    return max(1, min(PAGE, most())) if is_chroma(store) and most is not None else PAGE
-
-
-def similarities(store: VectorStore, scores: Sequence[float]) -> list[float]:
-    """Return scores of which higher is better, from what the store calls its scores.
-
-    Chroma's distances become cosines (or inner products): 1 - d, and 1 - d / 2 of a squared
-    Euclidean one, which is the cosine if vectors are of unit length. Of any other store the order
-    tells, for a store returns its best first: scores that rise are distances, and negated.
-
-    Args:
-        store: The store.
-        scores: As the store returned them, best first.
-
-    Returns:
-        As many, falling.
-    """
-    if is_chroma(store):
-        scale = 0.5 if _space(store) == "l2" else 1.0
-        return [1.0 - scale * distance for distance in scores]
-    rising = bool(scores) and scores[0] < scores[-1]
-    return [-float(score) if rising else float(score) for score in scores]
-
-
-def _space(store: Any) -> str:
-    """Return a Chroma collection's distance: "l2", "cosine" or "ip"."""
-    settings = store._collection.configuration_json  # noqa: SLF001 - as langchain-chroma reads it
-    for index in ("hnsw", "spann"):
-        if space := (settings.get(index) or {}).get("space"):
-            return str(space)
-    return "l2"
-
-
-def documents_by_id(store: Any, ids: Sequence[str]) -> list[Document]:
-    """Return the documents that have these ids as the store holds them.
-
-    Args:
-        store: The store.
-        ids: At most `PAGE`.
-
-    Returns:
-        Those that are there, in any order.
-    """
-    ids = list(ids)
-    if not is_chroma(store):
-        found: list[Document] = store.get_by_ids(ids)
-        return found
-    return _documents(store.get(ids=ids)) if ids else []  # [] would be all of them
-
-
-def stored_documents(store: Any) -> Iterator[Document]:
-    """Yield every document of a store as it is held, page by page.
-
-    Args:
-        store: A Chroma or an in-memory store.
-
-    Yields:
-        The documents, with their ids.
-
-    Raises:
-        ConfigurationError: The store cannot be read from end to end.
-    """
-    if _is_in_memory(store):
-        yield from store.get_by_ids(list(store.store))
-        return
-    if not is_chroma(store):
-        msg = (
-            f"{type(store).__name__} cannot be read from end to end; expected a Chroma or an "
-            "InMemoryVectorStore: add its documents to a KeywordRetriever, and give that"
-        )
-        raise ConfigurationError(msg)
-    offset = 0
-    while (page := store.get(limit=PAGE, offset=offset))["ids"]:
-        yield from _documents(page)
-        offset += len(page["ids"])
-
-
-def _documents(page: Mapping[str, Any]) -> list[Document]:
-    """Return what Chroma's `get` found; its own wrapper trips over missing metadata."""
-    columns = zip(page["ids"], page["documents"], page["metadatas"], strict=True)
-    return [
-        Document(page_content=text, metadata=metadata or {}, id=id)
-        for id, text, metadata in columns  # noqa: A001 - LangChain's name
-        if text is not None
-    ]
-
-
-def own_filter(
-    store: VectorStore,
-    wanted: object,
-    matches: Callable[[Document], bool] | None,
-) -> object:
-    """Return a filter as a store of nested metadata takes it.
-
-    Args:
-        store: The store.
-        wanted: The filter.
-        matches: The portable filter as a predicate, None if there is none.
-
-    Returns:
-        A predicate for the in-memory store; for others the filter, as it is.
-    """
-    return matches if _is_in_memory(store) and matches is not None else wanted
-
-
-def without_nothing(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that are not None; a store need not know of the others.
-
-    Args:
-        arguments: Named arguments.
-
-    Returns:
-        Some of them.
-    """
-    return {name: value for name, value in arguments.items() if value is not None}
-
-
-def _is_in_memory(store: VectorStore) -> bool:
-    """Tell it by name: importing the class would import numpy."""
-    return any(base.__name__ == "InMemoryVectorStore" for base in type(store).__mro__)
+    return min(PAGE, adapter_of(store).batch_size())

@@ -1,0 +1,1 @@
+"""Auditing: what an upstream retriever loses on a user's own queries."""

@@ -1,0 +1,1 @@
+"""Evaluating, comparing and tuning retrievers on questions whose answers are known."""

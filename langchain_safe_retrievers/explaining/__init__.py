@@ -1,0 +1,1 @@
+"""Explaining: what one retrieval did, for people to look at."""
