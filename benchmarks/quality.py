@@ -8,7 +8,8 @@ MODEL.corpus.npy and MODEL.queries.npy, row i for line i. The first table is a H
 The second is every fuser over all pairs: the gain over the better leg of a pair, and what a leg
 that knows nothing does to it, beside each leg and beside both. That leg returns random documents
 with the scores of uniform, normal or exponential noise, or else what the vectors say of another
-query, which looks like knowing. Needs numpy and the extras `chroma`, `evaluate`, `keyword` and `quickstart`.
+query, which looks like knowing. Needs numpy and the extras `chroma`, `evaluate`, `keyword` and
+`quickstart`.
 """
 
 from __future__ import annotations

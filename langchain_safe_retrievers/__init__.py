@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         LangChainMultiQueryUnionPolicy,
     )
     from langchain_safe_retrievers.merging.policy import MergePolicy, MetadataPolicy
+    from langchain_safe_retrievers.metrics import RetrievalMetrics
     from langchain_safe_retrievers.queries.parsing import DEFAULT_QUERY_PROMPT, LineListOutputParser
     from langchain_safe_retrievers.report import LegReport, RetrievalReport, collect_reports
     from langchain_safe_retrievers.resilience.breaker import CircuitBreaker
@@ -123,6 +124,7 @@ _WHERE = {
     "merging.fold": ("Engine",),
     "merging.langchain_policies": ("LangChainEnsembleMetaPolicy", "LangChainMultiQueryUnionPolicy"),
     "merging.policy": ("MergePolicy", "MetadataPolicy"),
+    "metrics": ("RetrievalMetrics",),
     "queries.parsing": ("DEFAULT_QUERY_PROMPT", "LineListOutputParser"),
     "report": ("LegReport", "RetrievalReport", "collect_reports"),
     "resilience.breaker": ("CircuitBreaker",),
@@ -187,6 +189,7 @@ __all__ = [
     "Ranking",
     "ReciprocalRank",
     "RelativeScore",
+    "RetrievalMetrics",
     "RetrievalReport",
     "Retry",
     "SQLRetriever",

@@ -44,6 +44,7 @@ MAX_DEPTH = 100  # levels of containers; deeper ones are refused, and so are cyc
 _MARK = "$"
 _WRITTEN_MARK = '{"$":'  # as `_write` writes it
 _SMALL = 2**63
+_PLAIN_DEPTH = 8  # levels of containers that are looked through before anything is packed
 _Path: TypeAlias = tuple[object, ...]
 
 
@@ -67,12 +68,15 @@ def encode(value: object, *, owner: str = "metadata", sort_keys: bool = False) -
         >>> encode({"pages": (1, 2), "due": date(2024, 5, 1)})
         '{"pages":{"$":["tuple",[1,2]]},"due":{"$":["date","2024-05-01"]}}'
     """
+    write = _write_sorted if sort_keys else _write
+    if _is_plain(value) and _is_unicode(text := write(value)):
+        return text
     try:
         packed = _pack(value, ())
     except _UnrepresentableError as error:
         msg = f"{owner} at {_written(error.path)}: {error.problem}"
         raise MetadataError(msg) from None
-    return (_write_sorted if sort_keys else _write)(packed)
+    return write(packed)
 
 
 def decode(text: str) -> Any:
@@ -92,7 +96,7 @@ def decode(text: str) -> Any:
         {'pages': (1, 2)}
     """
     if _WRITTEN_MARK not in text:
-        return json.loads(text)
+        return _read(text)
     return _read_marked(text)
 
 
@@ -110,6 +114,25 @@ class _UnrepresentableError(Exception):
     def __init__(self, path: _Path, problem: str) -> None:
         super().__init__(path, problem)
         self.path, self.problem = path, problem
+
+
+def _is_plain(value: Any, depth: int = 0) -> bool:  # noqa: PLR0911 - one return a kind
+    """Tell quickly whether a value is in terms of JSON already, its Unicode aside."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return True
+    if kind is int:
+        return bool(-_SMALL <= value < _SMALL)
+    if kind is float:
+        return bool(value - value == 0)
+    if depth == _PLAIN_DEPTH:
+        return False
+    if kind is list:
+        return all([_is_plain(item, depth + 1) for item in value])  # noqa: C419 - a third quicker
+    if kind is not dict or _MARK in value:
+        return False
+    plain = [type(key) is str and _is_plain(item, depth + 1) for key, item in value.items()]
+    return all(plain)
 
 
 def _pack(value: Any, path: _Path) -> Any:
@@ -229,6 +252,15 @@ def _written(path: _Path) -> str:
 # Reading ------------------------------------------------------------------------------------------
 
 
+def _read(text: str) -> Any:
+    """Read JSON text that has no space around it, in half of the usual time."""
+    value, end = _read_start(text)
+    if end != len(text):
+        msg = f"expected one JSON text, got more from character {end} on"
+        raise ValueError(msg)
+    return value
+
+
 def _unpack(found: dict[str, Any]) -> Any:
     if found.keys() != {_MARK}:
         return found
@@ -263,4 +295,5 @@ _READERS: dict[str, Callable[..., Any]] = {
     "UUID": lambda text: UUID(hex=text),
 }
 
+_read_start = json.JSONDecoder().raw_decode
 _read_marked = json.JSONDecoder(object_hook=_unpack).decode

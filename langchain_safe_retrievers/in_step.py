@@ -1,12 +1,14 @@
-"""Two indexes of the same documents, written one after the other and compared by id.
+"""Two indexes of the same documents, written together and compared by id.
 
-The vector leg is written first, and is what the keyword leg is mended from: its documents cost an
-embedding each, the keyword leg's nothing. So a crash between the two writes leaves the keyword
-leg behind, never ahead, and mending finishes what was begun.
+The vector leg's write counts first, and is what the keyword leg is mended from: its documents
+cost an embedding each, the keyword leg's nothing. The keyword leg indexes meanwhile, and commits
+when the vector leg has written. So a crash between the two leaves the keyword leg behind, never
+ahead, and mending finishes what was begun.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -19,6 +21,7 @@ from langchain_safe_retrievers.codec import encode
 from langchain_safe_retrievers.content_id import content_id
 from langchain_safe_retrievers.retrievers.keyword import KeywordRetriever
 from langchain_safe_retrievers.retrievers.vector import VectorRetriever
+from langchain_safe_retrievers.vector.stores import count
 
 PAGE = 5_000  # documents compared at a time
 
@@ -94,21 +97,34 @@ def _with_id(document: Document, position: int) -> Document:
 
 
 def write_changed(
-    leg: VectorRetriever | KeywordRetriever, documents: Sequence[Document]
-) -> list[str]:
-    """Write the documents that a leg does not hold just so.
+    vector: VectorRetriever, keyword: KeywordRetriever, documents: Iterable[Document]
+) -> None:
+    """Write the documents that the legs do not hold just so, to each what it lacks.
 
     Args:
-        leg: The leg.
+        vector: The leg that is written first.
+        keyword: The other one.
         documents: Documents with ids; of several with one id the last counts.
 
-    Returns:
-        The ids of those that were written.
+    Raises:
+        IndexLockedError: Another process is writing to the keyword leg; nothing is written.
     """
-    last = {document.id or "": document for document in documents}
-    held = by_id(leg, list(last))
-    changed = [own for id, own in last.items() if not is_same(held.get(id), own)]  # noqa: A001 - LangChain's name
-    return leg.add_documents(changed) if changed else []
+    wanted = {document.id or "": document for document in documents}
+    new = _unlike(vector, wanted)
+    old = {id: own for id, own in wanted.items() if id not in new}  # noqa: A001 - LangChain's name
+    lacking = {**new, **_unlike(keyword, old)}
+    if lacking:
+        with keyword.adding(lacking.values()):
+            if new:
+                vector.add_documents(new.values())
+
+
+def _unlike(
+    leg: VectorRetriever | KeywordRetriever, wanted: dict[str, Document]
+) -> dict[str, Document]:
+    """Return the documents that a leg does not hold just so."""
+    held = by_id(leg, list(wanted)) if wanted else {}
+    return {id: own for id, own in wanted.items() if not is_same(held.get(id), own)}  # noqa: A001
 
 
 def by_id(leg: VectorRetriever | KeywordRetriever, ids: Sequence[str]) -> dict[str, Document]:
@@ -145,6 +161,26 @@ def _differs(held: Document | None, own: Document) -> bool:
 
 def _ordered(metadata: dict[str, Any]) -> str:
     return encode(metadata, sort_keys=True)
+
+
+def are_apart(vector: VectorRetriever, keyword: KeywordRetriever) -> bool:
+    """Tell, and warn, if the legs hold unequal numbers of documents: an addition was cut short.
+
+    Args:
+        vector: A leg whose store is a Chroma.
+        keyword: The other one.
+
+    Returns:
+        Whether they do.
+    """
+    vectors, keywords = count(vector.store), keyword.count()
+    if vectors != keywords:
+        warnings.warn(
+            f"the vector leg holds {vectors} documents and the keyword leg {keywords}: an earlier "
+            "addition or deletion was cut short; call repair()",
+            stacklevel=3,
+        )
+    return vectors != keywords
 
 
 def compare(vector: VectorRetriever, keyword: KeywordRetriever) -> Difference:

@@ -60,6 +60,8 @@ class RetrievalReport:
         notes: Sentences on what went otherwise than asked for.
         degraded: Whether the answer may be worse than asked for: a leg or the query writer failed,
             here or in a retriever that is a leg.
+        query_writer_error: Why no queries were written and the question itself was searched, or
+            None.
         cache: What the cache did: "hit", "miss", "shared" (an equal call was under way, and its
             answer was taken), "error" (it is down), or None where there is none.
         seconds: How long it took.
@@ -81,6 +83,7 @@ class RetrievalReport:
     conflicts: Mapping[int, Conflicts] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     degraded: bool = False
+    query_writer_error: str | None = None
     cache: CacheOutcome | None = None
     seconds: float = 0.0
     error: str | None = None
@@ -94,6 +97,22 @@ class RetrievalReport:
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         fields["legs"] = [vars(leg) for leg in self.legs]
         return _JsonNative().of(fields)  # type: ignore[no-any-return]
+
+    def to_metadata(self) -> dict[str, Any]:
+        """Return what a trace shows of the retrieval beside its query and documents.
+
+        Returns:
+            Metadata for its run: `retriever_hits`, `retriever_degraded`, and `retriever_legs`.
+        """
+        legs = [
+            {name: value for name, value in vars(leg).items() if name != "query"}
+            for leg in self.legs
+        ]
+        return {
+            "retriever_hits": self.documents,
+            "retriever_degraded": self.degraded,
+            "retriever_legs": legs,
+        }
 
     def __str__(self) -> str:
         """Return a readable block: a line for the whole, for each leg, note and conflict."""

@@ -54,6 +54,7 @@ class Retrieval:
     merged: Merged | None = None
     filtered: int = 0
     degraded: bool = False
+    query_writer_error: str | None = None
     cache: CacheOutcome | None = None
     started: float = field(default_factory=monotonic)
 
@@ -174,6 +175,7 @@ class Retrieval:
             conflicts=self.merged.conflicts if self.merged else {},
             notes=tuple(self.notes),
             degraded=self.degraded,
+            query_writer_error=self.query_writer_error,
             cache=self.cache,
             seconds=monotonic() - self.started,
             error=None if error is None else error_text(error),

@@ -38,6 +38,8 @@ from langchain_safe_retrievers.ordering import time_of
 KEPT = 64  # bytes of a string that a term holds
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_EXACT = 2**53  # whole numbers up to here are floats
+_read_bits, _write_float = struct.Struct(">Q").unpack, struct.Struct(">d").pack
 
 
 def facts_of(metadata: Mapping[Any, Any]) -> dict[str, list[str]]:
@@ -76,7 +78,7 @@ def by_path(metadata: Mapping[Any, Any]) -> dict[str, Any]:
     """Return each value by the path that a filter finds it under: a literal key comes first."""
     found: dict[str, Any] = {}
     for key, value in metadata.items():
-        if isinstance(key, str) and "." not in key:
+        if isinstance(value, dict) and isinstance(key, str) and "." not in key:
             found.update(_below(key, value))
     found.update((key, value) for key, value in metadata.items() if isinstance(key, str))
     return found
@@ -99,14 +101,17 @@ def terms_at(value: Any) -> list[str]:
     Returns:
         At least one term.
     """
+    if type(value) is dict:
+        return ["v"]
     term = scalar_term(value)
     if term is None:
         elements = value if isinstance(value, list | tuple | set | frozenset) else ()
         return ["v", *dict.fromkeys("c" + (scalar_term(element) or "v") for element in elements)]
     if term[0] == "n" and "x" in term:
         return [term, "x"]
-    iso = _iso_term(value) if type(value) is str else None
-    return [term] if iso is None else [term, iso]
+    if type(value) is str and value[:4].isdigit() and (iso := _iso_term(value)) is not None:
+        return [term, iso]
+    return [term]
 
 
 def scalar_term(value: Any) -> str | None:
@@ -119,7 +124,10 @@ def scalar_term(value: Any) -> str | None:
         The term; `x` if the index cannot tell; None for what is no scalar. Different dates may
         share a term.
     """
-    if isinstance(value, str):
+    kind = type(value)
+    if kind is int and -_EXACT <= value <= _EXACT:  # the usual ones first
+        return f"n{_sortable(value):016x}"
+    if kind is str or isinstance(value, str):
         return string_term(str.__str__(value))
     if value is None:
         return "z"
@@ -184,7 +192,7 @@ def _nearest(value: Any) -> float:
 
 def _sortable(value: float) -> int:
     """Return a float's bits as a number that sorts as the float does."""
-    bits: int = struct.unpack(">Q", struct.pack(">d", value))[0]
+    bits: int = _read_bits(_write_float(value))[0]
     return bits ^ (0xFFFFFFFFFFFFFFFF if bits >> 63 else 1 << 63)
 
 
@@ -202,5 +210,6 @@ def time_term(kind: str, value: Any) -> str | None:
     return None if time is None else f"{kind}{(time - _EPOCH) // _MICROSECOND + (1 << 63):016x}"
 
 
+@lru_cache(maxsize=4096)
 def _iso_term(text: str) -> str | None:
-    return time_term("i", text) if text[:4].isdigit() and len(text) <= KEPT else None
+    return time_term("i", text) if len(text) <= KEPT else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from threading import Lock
@@ -108,6 +109,8 @@ class KeywordIndex:
         query: str,
         k: int,
         filter: object = None,  # noqa: A002 - LangChain's name
+        *,
+        only_ids: bool = False,
     ) -> list[tuple[Document, float]]:
         """Return the documents that share a term with the query, best first.
 
@@ -115,6 +118,7 @@ class KeywordIndex:
             query: Any text; nothing in it is syntax.
             k: How many documents at most, at least 1.
             filter: The portable filter, or a callable from a document to whether it matches.
+            only_ids: Whether the documents' ids are enough; ignored beside a filter.
 
         Returns:
             Documents and their scores.
@@ -128,7 +132,8 @@ class KeywordIndex:
             return []
         searcher = self._searcher()
         hits = ranked_hits(searcher, self._query(terms, filter), k)
-        found = ((from_record(searcher.doc(address)), score) for score, address in hits)
+        bare = only_ids and matches is None
+        found = ((from_record(searcher.doc(at), only_id=bare), score) for score, at in hits)
         if matches is not None:
             found = ((document, score) for document, score in found if matches(document))
         return list(islice(found, k))
@@ -183,7 +188,22 @@ class KeywordIndex:
             MetadataError: Metadata that cannot be represented; nothing is written.
             IndexLockedError: Another process is writing.
         """
-        ids = []
+        with self.upserting(documents) as ids:
+            return ids
+
+    @contextmanager
+    def upserting(self, documents: Iterable[Document]) -> Iterator[list[str]]:
+        """Write documents as `upsert` does; commit when the block ends, unless it raises.
+
+        tantivy goes on indexing, in a thread of its own, while the block runs.
+
+        Args:
+            documents: Read once, before the block.
+
+        Yields:
+            Their ids, in order.
+        """
+        ids: list[str] = []
         with self._writing, transaction(self._index, self._place(), self.lock_timeout) as writer:
             first = self._next_number()
             for position, document in enumerate(documents):
@@ -192,8 +212,8 @@ class KeywordIndex:
                 writer.delete_documents_by_term("id", id)
                 writer.add_document(record)
                 ids.append(id)
+            yield ids
         self._commits += 1
-        return ids
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete documents, in one commit.

@@ -8,6 +8,7 @@ from langchain_core.documents import Document
 
 from langchain_safe_retrievers.codec import decode, encode
 from langchain_safe_retrievers.content_id import content_id
+from langchain_safe_retrievers.documents import trusted_document
 from langchain_safe_retrievers.errors import ConfigurationError, MetadataError
 from langchain_safe_retrievers.keyword.engine import tantivy
 from langchain_safe_retrievers.keyword.facts import facts_of
@@ -93,17 +94,20 @@ def to_record(document: Document, id: str, number: int, line: str) -> Any:  # no
     return record
 
 
-def from_record(record: Any) -> Document:
+def from_record(record: Any, *, only_id: bool = False) -> Document:
     """Return the document that a record holds.
 
     Args:
         record: What tantivy stored.
+        only_id: Whether its id is enough.
 
     Returns:
         A new document.
     """
-    return Document(
-        page_content=record.get_first("text").decode(errors="surrogatepass"),
-        metadata=decode(record.get_first("metadata").decode()),
-        id=record.get_first("id"),
+    if only_id:
+        return trusted_document("", {}, record.get_first("id"))
+    return trusted_document(
+        record.get_first("text").decode(errors="surrogatepass"),
+        decode(record.get_first("metadata").decode()),
+        record.get_first("id"),
     )

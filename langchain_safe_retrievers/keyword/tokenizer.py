@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from langchain_safe_retrievers.errors import ConfigurationError
 from langchain_safe_retrievers.keyword.engine import tantivy
 from langchain_safe_retrievers.keyword.stop_words import ENGLISH
-from langchain_safe_retrievers.keyword.words import split_words
+from langchain_safe_retrievers.keyword.words import words_apart
 
 Splitter: TypeAlias = Callable[[str], Iterable[str]]
 
@@ -55,13 +55,13 @@ class Tokenizer:
             text: Any text.
 
         Returns:
-            The words, neither stemmed nor without stop words.
+            The words, a space or more between them, neither stemmed nor without stop words.
 
         Raises:
             ConfigurationError: The callable returned something else than strings.
         """
         if isinstance(self.split, str):
-            return " ".join(split_words(text))
+            return words_apart(text)
         found = self.split(text)
         words = [] if isinstance(found, str) else list(found)
         if isinstance(found, str) or not all(isinstance(word, str) for word in words):
@@ -92,8 +92,8 @@ def name_of(split: Literal["auto"] | Splitter) -> str:
         "auto", or the callable's full name.
 
     Example:
-        >>> name_of("auto"), name_of(str.split), name_of(split_words)
-        ('auto', 'builtins.str.split', 'langchain_safe_retrievers.keyword.words.split_words')
+        >>> name_of("auto"), name_of(str.split), name_of(words_apart)
+        ('auto', 'builtins.str.split', 'langchain_safe_retrievers.keyword.words.words_apart')
     """
     if isinstance(split, str):
         return split

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSequence
-from langchain_core.runnables.config import patch_config, run_in_executor
+from langchain_core.runnables.config import patch_config
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from langchain_safe_retrievers.errors import LegHangingError
@@ -67,7 +68,7 @@ class Ask:
             A new config.
         """
         child = run_manager.get_child(tag=self.tag) if run_manager is not None else None
-        self.runs = OpenRuns.below(child)
+        self.runs = OpenRuns.below(child, self.name)
         return patch_config(config, callbacks=child) if config is None else _below(config, child)
 
     def ask(self, config: RunnableConfig, leg_timeout: float | None) -> RankedList:
@@ -106,9 +107,11 @@ class Ask:
             return await self._aask_in_thread(config)
         self.inner = listen()
         answer = await self.leg.ainvoke(self.query, config, **self.arguments)
-        if isinstance(answer, Iterator):
-            return await run_in_executor(None, read_answer, answer, self.name, self.query)
-        return read_answer(answer, self.name, self.query)
+        read = partial(read_answer, answer, self.name, self.query)
+        if isinstance(answer, Iterator):  # it may block, or hang
+            self._check_abandoned()
+            return cast("RankedList", await run_in_own_thread(read, self.owner))
+        return read()
 
     async def _aask_in_thread(self, config: RunnableConfig) -> RankedList:
         """Ask in a thread that nothing but itself can end."""

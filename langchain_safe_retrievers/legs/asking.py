@@ -222,7 +222,8 @@ def _raise_or_warn(
             raise error
     fate = "and was skipped" if len(failed) < len(asks) else "as every leg did"
     for ask, error in failed:
-        logger.warning("leg %r failed %s: %s", ask.name, fate, log_text(error, ask.query))
+        logger.warning("leg %r failed %s: %s", ask.name, fate, type(error).__name__)
+        logger.debug("leg %r failed: %s", ask.name, log_text(error))
     if len(failed) == len(asks):
         causes = "; ".join(f"{ask.name}: {error_text(error):.200}" for ask, error in failed)
         msg = f"every leg failed: {causes}"
@@ -231,24 +232,22 @@ def _raise_or_warn(
         )
 
 
-def log_text(error: BaseException, query: str) -> str:
-    r"""Return an error's type and message for a log: one line, not long, without the query.
+def log_text(error: BaseException) -> str:
+    r"""Return an error's type and message for a log at DEBUG: one line, not long.
+
+    It may quote the query and documents in any form: above DEBUG, log the type alone.
 
     Args:
         error: What a leg raised.
-        query: What it was asked; nobody's question belongs in a log.
 
     Returns:
         At most 200 characters.
 
     Example:
-        >>> log_text(ValueError("cannot read\n'my secret'"), "my secret")
-        "ValueError: cannot read '<query>'"
+        >>> log_text(ValueError("cannot read\n'my secret'"))
+        "ValueError: cannot read 'my secret'"
     """
-    text = error_text(error)
-    if query:
-        text = text.replace(query, "<query>").replace(repr(query)[1:-1], "<query>")
-    return f"{' '.join(text.split()):.200}"
+    return f"{' '.join(error_text(error).split()):.200}"
 
 
 def _leg_report(ask: Ask, outcome: Outcome) -> LegReport:

@@ -7,14 +7,13 @@ import threading
 from collections import deque
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
-from functools import partial
 
 from langchain_core.runnables import RunnableConfig
 
 from langchain_safe_retrievers.errors import LegHangingError, LegTimeoutError
 from langchain_safe_retrievers.fusion.fuser import RankedList
 from langchain_safe_retrievers.legs.ask import Ask
-from langchain_safe_retrievers.legs.threads import abandoned_threads, run_in_own_thread
+from langchain_safe_retrievers.legs.threads import abandoned_threads
 
 
 class Slots:
@@ -116,10 +115,12 @@ class SlottedAsk(Ask):
     """
 
     slots: Slots
+    has_begun: bool = False  # and so gives its slot back
 
     def ask(self, config: RunnableConfig, leg_timeout: float | None) -> RankedList:
         """Ask and read the answer, in a slot that was taken before; see `Ask.ask`."""
         del leg_timeout  # the slots bound what hangs
+        self.has_begun = True
         try:
             return super().ask(config, None)
         finally:
@@ -131,8 +132,12 @@ class SlottedAsk(Ask):
             return await super().aask(config, leg_timeout)
         self.refuse_if_hanging()
         await self.slots.atake()
-        found: RankedList = await run_in_own_thread(partial(self.ask, config, None), self.owner)
-        return found
+        try:
+            return await self._aask_in_thread(config)
+        except RuntimeError:
+            if not self.has_begun:  # no thread could be started
+                self.slots.release()
+            raise
 
     def refuse_if_hanging(self) -> None:
         """Fail at once if as many threads as there are slots hang in the leg.

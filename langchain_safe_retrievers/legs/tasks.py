@@ -8,6 +8,8 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from time import monotonic
 from typing import Any
 
+from langchain_core.callbacks.manager import ahandle_event
+
 from langchain_safe_retrievers.legs.outcome import Limits, Outcome, passes_through
 
 _GRACE = 0.1  # seconds that cancelled tasks are given to end
@@ -67,17 +69,18 @@ class _Call:
         done, _ = await asyncio.wait(
             self.running, timeout=self.until_deadline(), return_when=asyncio.FIRST_COMPLETED
         )
-        now = monotonic()
+        now, given_up = monotonic(), []
         for task, (index, start) in list(self.running.items()):
             late = self.limits.timeout is not None and now - start >= self.limits.timeout
             if task in done:
                 self.outcomes[index] = _outcome(task, now - start)
             elif late:
                 self.outcomes[index] = Outcome("timed out", seconds=now - start)
-                self.late.append(task)
-                task.cancel()
+                given_up.append(task)
             if task in done or late:
                 del self.running[task]
+        self.late.extend(given_up)
+        await _cancel(given_up)
 
     def stopped(self) -> bool:
         return self.limits.stop_on_error and any(o.status != "ok" for o in self.outcomes.values())
@@ -91,11 +94,31 @@ class _Call:
     async def close(self) -> None:
         """Cancel what still runs, and give it a moment to end."""
         tasks = [*self.running, *self.late]
-        for task in self.running:
-            task.cancel()
+        await _cancel(list(self.running))
         if tasks:
             await asyncio.wait(tasks, timeout=_GRACE)
         _forget(tasks)
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancel tasks, once all handlers have heard of the runs that they start."""
+    until = monotonic() + _GRACE
+    try:
+        while any(map(_is_telling, tasks)) and monotonic() < until:  # noqa: ASYNC110 - core's own
+            await asyncio.sleep(0.001)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _is_telling(task: asyncio.Task[Any]) -> bool:
+    """Tell whether a task waits for handlers: a cancel would reach the threads that they run in."""
+    awaited: Any = task.get_coro()
+    while awaited is not None:
+        if getattr(awaited, "cr_code", None) is ahandle_event.__code__:
+            return True
+        awaited = getattr(awaited, "cr_await", None)
+    return False
 
 
 def _outcome(task: asyncio.Task[Any], seconds: float) -> Outcome:

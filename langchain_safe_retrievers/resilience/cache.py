@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from hashlib import sha256
 from operator import itemgetter
@@ -16,8 +17,11 @@ from langchain_safe_retrievers.errors import ConfigurationError, MetadataError
 from langchain_safe_retrievers.extras import load
 from langchain_safe_retrievers.fusion.fuser import RankedList
 from langchain_safe_retrievers.merging.copying import copy_containers, replaced
+from langchain_safe_retrievers.merging.values import is_number
 from langchain_safe_retrievers.resilience.breaker import CircuitBreaker
 from langchain_safe_retrievers.resilience.flights import Flights
+
+logger = logging.getLogger(__name__)
 
 _PREFIX = "safe-retrievers-"
 
@@ -120,8 +124,12 @@ class DocumentCache:
         if self.store is None:
             with self._lock:
                 self._memory.clear()
-        else:
-            self.store.mdelete(list(self.store.yield_keys(prefix=_PREFIX)))
+            return
+        ours = list(self.store.yield_keys(prefix=_PREFIX))
+        if not ours:  # some stores, such as Redis', take a prefix for a whole name
+            ours = [name for name in self.store.yield_keys() if name.startswith(_PREFIX)]
+        if ours:
+            self.store.mdelete(ours)
 
     def _from_memory(self, key: str) -> RankedList | None:
         with self._lock:
@@ -165,14 +173,26 @@ def _to_text(found: RankedList) -> str:
 def _from_text(text: str) -> RankedList:
     leg, rows, scores = decode(text)
     documents = [Document(text, id=known, metadata=metadata) for text, known, metadata in rows]
+    valid = scores is None or (len(scores) == len(documents) and all(map(_is_score, scores)))
+    if not valid:
+        msg = f"the scores are {scores!r:.60}; expected a number or None for each document"
+        raise ValueError(msg)
     return RankedList(documents, leg=leg, scores=scores)
 
 
+def _is_score(value: object) -> bool:
+    return value is None or is_number(value)
+
+
 def _read(value: bytes | None) -> RankedList | None:
-    """Return what a store holds, unless it is too old."""
-    if value is None or float(value[:_STAMP]) < time():
+    """Return what a store holds, unless it is too old, or was not written by us."""
+    if value is None:
         return None
-    return _from_text(value[_STAMP:].decode())
+    try:
+        return _from_text(value[_STAMP:].decode()) if float(value[:_STAMP]) >= time() else None
+    except Exception as error:  # noqa: BLE001 - others may write there; it will be overwritten
+        logger.warning("what the cache's store holds is no answer: %s", type(error).__name__)
+        return None
 
 
 def _fresh_hits(found: RankedList) -> RankedList:

@@ -99,7 +99,9 @@ class GuardedCall:
         errors: list[Exception] = []
         for place, ask in enumerate(self.asks):
             try:
-                found = yield from self._fallback(ask) if place else self._primary(ask)
+                deadline = self._share(place)
+                ask_it = self._fallback if place else self._primary
+                found = yield from ask_it(ask, deadline)
             except CallerError:
                 raise
             except Exception as error:  # noqa: BLE001 - the next one is asked
@@ -117,10 +119,9 @@ class GuardedCall:
         msg = f"the retriever and every fallback failed: {causes}"
         raise AllLegsFailedError(msg, errors)
 
-    def _primary(self, ask: Ask) -> Course[RankedList]:
+    def _primary(self, ask: Ask, deadline: Deadline) -> Course[RankedList]:
         """Ask under the breaker, again and again."""
         tried = Tried(ask)
-        deadline = self._for_primary()
         with self._recorded(tried) as answers, self.breaker:
             while True:
                 outcome = yield from self._attempt(tried, deadline)
@@ -130,11 +131,11 @@ class GuardedCall:
             answers.append(outcome.value)
         return answers[0]
 
-    def _fallback(self, ask: Ask) -> Course[RankedList]:
+    def _fallback(self, ask: Ask, deadline: Deadline) -> Course[RankedList]:
         """Ask once."""
         tried = Tried(ask, "fallback")
         with self._recorded(tried) as answers:
-            outcome = yield from self._attempt(tried, self.deadline)
+            outcome = yield from self._attempt(tried, deadline)
             if outcome.error is not None:
                 raise outcome.error
             answers.append(outcome.value)
@@ -156,24 +157,25 @@ class GuardedCall:
         left = deadline.left()
         if pause is None or (left is not None and pause >= left):
             raise error
-        name, what = tried.ask.name, log_text(error, tried.ask.query)
+        name = tried.ask.name
         logger.warning(
             "leg %r failed at attempt %d, asked again in %.2f s: %s",
             name,
             tried.attempts,
             pause,
-            what,
+            type(error).__name__,
         )
+        logger.debug("leg %r failed: %s", name, log_text(error))
         self.retrieval.note(f"{name}: attempt {tried.attempts} failed: {error_text(error)}")
         yield Wait(partial(time.sleep, pause), partial(asyncio.sleep, pause))
 
-    def _for_primary(self) -> Deadline:
-        """Keep one timeout for each fallback, at most half of the time."""
-        whole = self.deadline.seconds
-        if whole is None or len(self.asks) == 1:
+    def _share(self, place: int) -> Deadline:
+        """Keep one timeout for each fallback that is left, at most half of the time that is."""
+        left, further = self.deadline.left(), len(self.asks) - 1 - place
+        if left is None or not further:
             return self.deadline
-        kept = whole if self.timeout is None else self.timeout * (len(self.asks) - 1)
-        return self.deadline.sooner(min(kept, whole / 2))
+        kept = left if self.timeout is None else self.timeout * further
+        return self.deadline.sooner(min(kept, left / 2))
 
     @contextmanager
     def _recorded(self, tried: Tried) -> Iterator[list[RankedList]]:
@@ -190,10 +192,13 @@ class GuardedCall:
             self.retrieval.legs.append(tried.report(hits, problem))
 
     def _tell_failed(self, place: int, error: Exception) -> None:
+        name, what = self.asks[place].name, type(error).__name__
+        logger.debug("leg %r failed: %s", name, log_text(error))
         if place + 1 < len(self.asks):
-            name, further = self.asks[place].name, self.asks[place + 1].name
-            what = log_text(error, self.asks[place].query)
+            further = self.asks[place + 1].name
             logger.warning("leg %r failed, %r is asked in its place: %s", name, further, what)
+        elif place:  # else its own error is raised
+            logger.warning("leg %r failed, and nobody is left to ask: %s", name, what)
 
 
 def _status_of(error: BaseException) -> LegStatus:

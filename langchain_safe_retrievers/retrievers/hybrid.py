@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+)
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import RetrieverLike
@@ -19,22 +23,33 @@ from langchain_safe_retrievers.errors import ConfigurationError
 from langchain_safe_retrievers.extras import load
 from langchain_safe_retrievers.fusion.fuser import Fuser
 from langchain_safe_retrievers.fusion.noisy_or import NoisyOr
-from langchain_safe_retrievers.identity import Identity, by_content, by_id, by_levels
+from langchain_safe_retrievers.identity import Identity, by_content
 from langchain_safe_retrievers.in_step import (
     Difference,
     WriteLock,
+    are_apart,
     compare,
     mend,
     pages,
     with_ids,
     write_changed,
 )
+from langchain_safe_retrievers.late_reading import (
+    ONLY_IDS,
+    InStep,
+    by_id_or_content,
+    read_late,
+)
+from langchain_safe_retrievers.legs.names import named_legs, weights_by_name
 from langchain_safe_retrievers.retrieval import Retrieval
 from langchain_safe_retrievers.retrievers.ensemble import SafeEnsembleRetriever
 from langchain_safe_retrievers.retrievers.keyword import KeywordRetriever
 from langchain_safe_retrievers.retrievers.vector import VectorRetriever
-from langchain_safe_retrievers.vector.stores import batch_size, count, open_chroma
+from langchain_safe_retrievers.trace import traces_are_collected
+from langchain_safe_retrievers.vector.stores import batch_size, open_chroma
 
+# Settings that ask for more of the copies than their ids.
+_NEEDS_COPIES = frozenset({"merge_policy", "provenance_key", "fused_score_key", "id_key"})
 _FETCH_AT_LEAST = 100  # scores tell more of a leg, the more of its list is seen
 
 
@@ -75,9 +90,10 @@ class HybridRetriever(SafeEnsembleRetriever):
 
     k: int | None = Field(default=5, ge=1, strict=True)
     fuser: Fuser | None = NoisyOr()
-    identity: Identity = by_levels(by_id, by_content)
+    identity: Identity = by_id_or_content
 
     _writing: WriteLock = PrivateAttr(default_factory=WriteLock)
+    _in_step: InStep | None = PrivateAttr(default=None)
 
     def __init__(
         self,
@@ -93,14 +109,12 @@ class HybridRetriever(SafeEnsembleRetriever):
         if "retrievers" not in settings:  # as a copy of one is made
             if isinstance(vector, VectorStore):
                 vector = VectorRetriever(vector)
-            named = _named_legs({"vector": vector, "keyword": keyword, "sql": sql}, legs or {})
+            named = named_legs({"vector": vector, "keyword": keyword, "sql": sql}, legs or {})
             settings.update(retrievers=list(named.values()), leg_names=list(named))
-            weights = _weights_of(list(named), weights)
+            weights = weights_by_name(list(named), weights)
         if settings.get("id_key") is not None:
             settings.setdefault("identity", by_content)  # the parent's own
         super().__init__(weights=weights, **settings)
-
-    # Making one -----------------------------------------------------------------------------------
 
     @classmethod
     def from_documents(  # noqa: PLR0913 - all but two are named and may be left out
@@ -148,7 +162,8 @@ class HybridRetriever(SafeEnsembleRetriever):
         vector = VectorRetriever(open_chroma(embedding, directory and directory / "vector"))
         keyword = _keyword_leg(directory, index_text, language)
         retriever = cls(vector=vector, keyword=keyword, **settings)
-        _warn_if_apart(vector, keyword)
+        if not are_apart(vector, keyword):
+            retriever._in_step = InStep.now(vector, keyword)
         retriever.add_documents(documents, show_progress=show_progress)
         return retriever
 
@@ -214,15 +229,15 @@ class HybridRetriever(SafeEnsembleRetriever):
 
         Raises:
             MetadataError: Metadata that cannot come back as it is; nothing is written.
+            IndexLockedError: Another process is writing; the batch is not embedded.
             ConfigurationError: The retriever has not both a `VectorRetriever` and a
                 `KeywordRetriever`.
         """
         vector, keyword = self._both()
         given = with_ids(documents)
-        with self._writing:
+        with self._written_in_step():
             for batch in _shown(list(pages(given, batch_size(vector.store))), show=show_progress):
-                write_changed(vector, batch)
-                write_changed(keyword, batch)
+                write_changed(vector, keyword, batch)
         return [document.id or "" for document in given]
 
     async def aadd_documents(
@@ -255,7 +270,7 @@ class HybridRetriever(SafeEnsembleRetriever):
             raise ConfigurationError(msg)
         vector, keyword = self._both()
         ids = list(ids)
-        with self._writing:
+        with self._written_in_step():
             vector.delete(ids)
             keyword.delete(ids)
 
@@ -292,7 +307,17 @@ class HybridRetriever(SafeEnsembleRetriever):
         with self._writing:
             found = compare(vector, keyword)
             mend(vector, keyword, found, partial(_shown, show=show_progress))
+            self._in_step = InStep.now(vector, keyword)
         return found
+
+    @contextmanager
+    def _written_in_step(self) -> Iterator[None]:
+        """Write to both legs: if they were in step before, they are so again."""
+        with self._writing:
+            before = self._in_step if self._in_step and self._in_step.still() else None
+            yield
+            if before is not None:
+                self._in_step = InStep.now(before.vector, before.keyword)
 
     def _both(self) -> tuple[VectorRetriever, KeywordRetriever]:
         vector, keyword = self.leg("vector"), self.leg("keyword")
@@ -323,37 +348,38 @@ class HybridRetriever(SafeEnsembleRetriever):
         """
         return dict(zip(self._names(), self.retrievers, strict=False)).get(name)
 
+    def _retrieve(
+        self, query: str, run_manager: CallbackManagerForRetrieverRun, retrieval: Retrieval
+    ) -> list[Document]:
+        legs = self._legs_read_late(run_manager.handlers, retrieval)
+        found = super()._retrieve(query, run_manager, retrieval)
+        return found if legs is None else read_late(*legs, found)
+
+    async def _aretrieve(
+        self, query: str, run_manager: AsyncCallbackManagerForRetrieverRun, retrieval: Retrieval
+    ) -> list[Document]:
+        legs = self._legs_read_late(run_manager.handlers, retrieval)
+        found = await super()._aretrieve(query, run_manager, retrieval)
+        return found if legs is None else await run_in_executor(None, read_late, *legs, found)
+
+    def _legs_read_late(
+        self, handlers: Sequence[object], retrieval: Retrieval
+    ) -> tuple[VectorRetriever, KeywordRetriever] | None:
+        """Ask the legs for ids alone if they hold the same and nobody looks at what they return."""
+        unusual = self.identity is not by_id_or_content or _NEEDS_COPIES & self.model_fields_set
+        watched = handlers or traces_are_collected()
+        in_step = self._in_step
+        if unusual or watched or retrieval.arguments or in_step is None:
+            return None
+        if not all(self.weights) or not in_step.can_be_read_late(self.retrievers):
+            return None
+        retrieval.arguments = {ONLY_IDS: True}
+        return in_step.vector, in_step.keyword
+
     def _begin(self, retrieval: Retrieval) -> None:
         super()._begin(retrieval)
         if retrieval.k is not None and retrieval.fetch_k is None:
             retrieval.fetch_k = max(_FETCH_AT_LEAST, 2 * retrieval.k)
-
-
-def _named_legs(usual: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the legs that are given, by name."""
-    given = {name: leg for name, leg in usual.items() if leg is not None}
-    if twice := given.keys() & more.keys():
-        msg = f"the leg {min(twice)!r} is given twice, by its own argument and in legs"
-        raise ConfigurationError(msg)
-    named = {**given, **more}
-    if not named:
-        msg = 'no leg is given; expected vector=, keyword=, sql= or legs={"name": retriever}'
-        raise ConfigurationError(msg)
-    return named
-
-
-def _weights_of(names: list[str], weights: object) -> list[float] | None:
-    """Return the weights in legs' order."""
-    if weights is None:
-        return None
-    if not isinstance(weights, Mapping) or weights.keys() != set(names):
-        example = dict.fromkeys(names, round(1 / len(names), 2))
-        msg = (
-            f"weights is {weights!r}; expected a number for each of the legs {names!r} by name, "
-            f"such as {example!r} (0 for a leg that is not to be asked), or None"
-        )
-        raise ConfigurationError(msg)
-    return [weights[name] for name in names]
 
 
 def _keyword_leg(
@@ -363,17 +389,6 @@ def _keyword_leg(
 ) -> KeywordRetriever:
     place = None if directory is None else directory / "keyword"
     return KeywordRetriever(persist_directory=place, index_text=index_text, language=language)
-
-
-def _warn_if_apart(vector: VectorRetriever, keyword: KeywordRetriever) -> None:
-    """Say so if the legs hold unequal numbers of documents: an addition was cut short."""
-    vectors, keywords = count(vector.store), keyword.count()
-    if vectors != keywords:
-        warnings.warn(
-            f"the vector leg holds {vectors} documents and the keyword leg {keywords}: an earlier "
-            "addition or deletion was cut short; call repair()",
-            stacklevel=3,
-        )
 
 
 def _shown(steps: Iterable[Any], *, show: bool) -> Iterable[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from langchain_core.indexing.base import DocumentIndex
 from langchain_core.runnables import run_in_executor
 from pydantic import ConfigDict, Field, PrivateAttr
 
+from langchain_safe_retrievers.documents import without_content
 from langchain_safe_retrievers.errors import ConfigurationError
 from langchain_safe_retrievers.fusion.fuser import RankedList
 from langchain_safe_retrievers.keyword.index import KeywordIndex
@@ -35,7 +37,8 @@ class KeywordRetriever(DocumentIndex):
     Args:
         persist_directory: Where the index is or is to be; None for memory. An index is reopened
             with the settings that it was made with.
-        k: How many documents a query returns at most, at least 1.
+        k: How many documents a query returns at most, at least 1. Also per call, and
+            `only_ids=True` for documents with their id alone.
         tokenizer: "auto" (NFKC, case folded; characters and pairs where a script has no spaces),
             or a callable from a text to its words, which are taken as they are.
         language: The language of stop words and Snowball stems for "auto", in English; None for
@@ -68,6 +71,7 @@ class KeywordRetriever(DocumentIndex):
     index_text: Callable[[Document], str] | None = None
 
     _index: KeywordIndex = PrivateAttr()
+    _writes: int = PrivateAttr(default=0)  # how often something was written through this object
 
     def model_post_init(self, context: Any, /) -> None:
         """Open the index, or make an empty one."""
@@ -187,6 +191,32 @@ class KeywordRetriever(DocumentIndex):
             >>> KeywordRetriever().add_documents([Document(page_content="Bees", id="1")])
             ['1']
         """
+        with self.adding(documents, ids=ids) as added:
+            return added
+
+    @contextmanager
+    def adding(
+        self, documents: Iterable[Document], *, ids: Iterable[str | None] | None = None
+    ) -> Iterator[list[str]]:
+        """Add documents as `add_documents` does, but commit when the block ends.
+
+        So that another store can be written in between: if the block raises, nothing is added.
+
+        Args:
+            documents: Read once, before the block.
+            ids: Ids to use in place of the documents' own, one for each.
+
+        Yields:
+            The ids, in order.
+
+        Example:
+            >>> retriever = KeywordRetriever()
+            >>> with retriever.adding([Document(page_content="Bees", id="1")]) as ids:
+            ...     print(ids, retriever.count())
+            ['1'] 0
+            >>> retriever.count()
+            1
+        """
         if ids is not None:
             documents = list(documents)
             given = _as_many(documents, "ids", ids)
@@ -194,7 +224,9 @@ class KeywordRetriever(DocumentIndex):
                 document.model_copy(update={"id": id})
                 for document, id in zip(documents, given, strict=True)  # noqa: A001 - LangChain's name
             ]
-        return self._index.upsert(documents)
+        self._writes += 1
+        with self._index.upserting(documents) as added:
+            yield added
 
     async def aadd_documents(
         self, documents: Iterable[Document], *, ids: Iterable[str | None] | None = None
@@ -220,7 +252,7 @@ class KeywordRetriever(DocumentIndex):
         Returns:
             The ids, in order; none fails, for all are written or the call raises.
         """
-        return UpsertResponse(succeeded=self._index.upsert(items), failed=[])
+        return UpsertResponse(succeeded=self.add_documents(items), failed=[])
 
     def delete(self, ids: Iterable[str] | None = None, **kwargs: Any) -> DeleteResponse:  # noqa: ARG002 - core's signature
         """Delete documents, in one commit.
@@ -243,6 +275,7 @@ class KeywordRetriever(DocumentIndex):
         if ids is None or isinstance(ids, str):
             msg = f'delete was given ids={ids!r}; expected a list of ids, such as ["1", "2"]'
             raise ConfigurationError(msg)
+        self._writes += 1
         gone = self._index.delete(ids)
         return DeleteResponse(succeeded=gone, num_deleted=len(gone), failed=[], num_failed=0)
 
@@ -294,16 +327,19 @@ class KeywordRetriever(DocumentIndex):
         run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 - core's signature
         k: int | None = None,
         filter: object = None,  # noqa: A002 - LangChain's name
+        only_ids: bool = False,
     ) -> list[Document]:
         k = self.k if k is None else k
         if not isinstance(k, int) or isinstance(k, bool) or k < 1:
             msg = f"k is {k!r}; expected a whole number of at least 1"
             raise ConfigurationError(msg)
-        hits = self._index.search(query, k, filter)
+        hits = self._index.search(query, k, filter, only_ids=only_ids)
         if self.score_key is not None:
             for document, score in hits:
                 document.metadata[self.score_key] = score
         documents = [document for document, _ in hits]
+        if only_ids and filter:
+            documents = without_content(documents)
         return RankedList(documents, query=query, scores=[score for _, score in hits])
 
     async def _aget_relevant_documents(
@@ -313,6 +349,7 @@ class KeywordRetriever(DocumentIndex):
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
         filter: object = None,  # noqa: A002 - LangChain's name
+        only_ids: bool = False,
     ) -> list[Document]:
         return await run_in_executor(
             None,
@@ -321,6 +358,7 @@ class KeywordRetriever(DocumentIndex):
             run_manager=run_manager.get_sync(),
             k=k,
             filter=filter,
+            only_ids=only_ids,
         )
 
 

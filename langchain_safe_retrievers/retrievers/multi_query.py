@@ -276,7 +276,8 @@ class SafeMultiQueryRetriever(PipelineRetriever):
         if not queries:
             return self._without_writer(question, QueryOutputError("the model wrote no query"))
         if self.verbose:
-            logger.info("Generated queries: %s", queries)
+            logger.info("%d queries were written", len(queries))
+            logger.debug("Generated queries: %s", queries)
         return queries
 
     def _without_writer(self, question: str, error: Exception) -> list[str]:
@@ -286,7 +287,7 @@ class SafeMultiQueryRetriever(PipelineRetriever):
         )
         retrieval = current_retrieval(self)
         if retrieval is not None:
-            why = error_text(error)
+            retrieval.query_writer_error = why = error_text(error)
             text = f"no queries were written ({why}); the question itself was searched"
             retrieval.note(text, degraded=True)
         return [question]

@@ -20,6 +20,7 @@ from langchain_core.runnables.config import ensure_config, patch_config
 from pydantic import ConfigDict, Field
 
 from langchain_safe_retrievers.errors import UnacceptedArgumentError
+from langchain_safe_retrievers.legs.annotate import annotate
 from langchain_safe_retrievers.legs.arguments import holds_filter, takes
 from langchain_safe_retrievers.legs.filters import filter_for
 from langchain_safe_retrievers.legs.inner import around
@@ -108,6 +109,7 @@ class ReportingRetriever(BaseRetriever):
             finally:
                 report = self._report(retrieval, query, documents, problem)
                 if run_manager.handlers:
+                    annotate(run_manager.handlers, run_manager.run_id, report.to_metadata())
                     child = patch_config(None, callbacks=run_manager.get_child())
                     with _unless(problem):
                         dispatch_custom_event(EVENT, report.to_dict(), config=child)
@@ -133,6 +135,7 @@ class ReportingRetriever(BaseRetriever):
             finally:
                 report = self._report(retrieval, query, documents, problem)
                 if run_manager.handlers:
+                    annotate(run_manager.handlers, run_manager.run_id, report.to_metadata())
                     child = patch_config(None, callbacks=run_manager.get_child())
                     with _unless(problem):
                         await adispatch_custom_event(EVENT, report.to_dict(), config=child)

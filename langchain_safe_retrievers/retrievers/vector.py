@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from langchain_core.callbacks import (
@@ -11,27 +13,19 @@ from langchain_core.callbacks import (
     CallbackManagerForRetrieverRun,
 )
 from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
+from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from langchain_safe_retrievers.content_id import content_id
+from langchain_safe_retrievers.documents import trusted_document, without_content
 from langchain_safe_retrievers.errors import ConfigurationError
 from langchain_safe_retrievers.filters import compile_filter
 from langchain_safe_retrievers.fusion.fuser import RankedList
-from langchain_safe_retrievers.vector.flat import from_flat, to_flat
-from langchain_safe_retrievers.vector.stores import (
-    Scored,
-    batch_size,
-    documents_by_id,
-    is_chroma,
-    own_filter,
-    similarities,
-    stored_documents,
-    without_nothing,
-)
-from langchain_safe_retrievers.vector.where import to_where
+from langchain_safe_retrievers.vector.adapter import PAGE, Adapter
+from langchain_safe_retrievers.vector.nearest import nearest_ids, ranks_ids
+from langchain_safe_retrievers.vector.stores import Scored, adapter_of, batch_size
 
 _DEEPER = 4  # how many times more to ask for when a filter left too few
 
@@ -40,13 +34,15 @@ class VectorRetriever(BaseRetriever):
     """Finds documents by their vectors, in a store whose metadata comes back as it went in.
 
     Scores are similarities, higher is better, whichever distance the store uses. A store with
-    flat metadata (Chroma) gets all of it as one JSON text, and copies under dotted paths, so that
-    the portable filter reads nested keys: `{"law.chapter": 2}`. What the store's filter cannot
-    say is held here, and the store asked for more until `k` match or there are no more.
+    flat metadata (Chroma, and Qdrant) gets all of it as one JSON text, and copies under dotted
+    paths, so that the portable filter reads nested keys: `{"law.chapter": 2}`; a PGVectorStore
+    gets it as JSON. What the store's filter cannot say is held here, and the store asked for more
+    until `k` match or there are no more.
 
     Args:
         store: The store, with its embeddings.
-        k: How many documents a query returns at most, at least 1. Also per call.
+        k: How many documents a query returns at most, at least 1. Also per call, and
+            `only_ids=True` for documents with their id alone, which spares reading them.
         flat: Whether metadata is to be flat; None for what is known of the store.
 
     Example:
@@ -66,6 +62,8 @@ class VectorRetriever(BaseRetriever):
     k: int = Field(default=4, ge=1, strict=True)
     flat: bool | None = None
 
+    _writes: int = PrivateAttr(default=0)  # how often something was written through this object
+
     def __init__(self, store: VectorStore, **settings: Any) -> None:
         """Take the store first."""
         super().__init__(store=store, **settings)
@@ -73,7 +71,11 @@ class VectorRetriever(BaseRetriever):
     @property
     def is_flat(self) -> bool:
         """Whether metadata is written flat."""
-        return is_chroma(self.store) if self.flat is None else self.flat
+        return self._own.flat if self.flat is None else self.flat
+
+    @property
+    def _own(self) -> Adapter:
+        return adapter_of(self.store)
 
     # Documents ------------------------------------------------------------------------------------
 
@@ -93,11 +95,11 @@ class VectorRetriever(BaseRetriever):
         given = list(documents)
         ids = [document.id or content_id(document) for document in given]
         last = dict(zip(ids, given, strict=True))
+        self._writes += 1
         written = [self._written(document, id) for id, document in last.items()]  # noqa: A001 - LangChain's name
         size = batch_size(self.store)
         for start in range(0, len(written), size):
-            batch = written[start : start + size]
-            self.store.add_documents(batch, ids=[document.id or "" for document in batch])
+            self._own.add(written[start : start + size])
         return ids
 
     async def aadd_documents(self, documents: Iterable[Document]) -> list[str]:
@@ -117,9 +119,10 @@ class VectorRetriever(BaseRetriever):
         Args:
             ids: Their ids; unknown ones are passed over.
         """
+        self._writes += 1
         ids, size = list(ids), batch_size(self.store)
         for start in range(0, len(ids), size):
-            self.store.delete(ids[start : start + size])
+            self._own.delete(ids[start : start + size])
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return the documents that have these ids, in any order, unknown ones passed over.
@@ -132,8 +135,8 @@ class VectorRetriever(BaseRetriever):
         """
         size = batch_size(self.store)
         pages = (ids[start : start + size] for start in range(0, len(ids), size))
-        found = (document for page in pages for document in documents_by_id(self.store, page))
-        return [self._read(document) for document in found]
+        found = (document for page in pages for document in self._own.by_ids(page))
+        return list(map(self._reader(), found))
 
     def documents(self) -> Iterator[Document]:
         """Yield every document, page by page.
@@ -144,23 +147,27 @@ class VectorRetriever(BaseRetriever):
         Raises:
             ConfigurationError: The store cannot be read from end to end.
         """
-        return map(self._read, stored_documents(self.store))
+        return map(self._reader(), self._own.documents())
 
     def _written(self, document: Document, id: str) -> Document:  # noqa: A002 - LangChain's name
-        metadata = document.metadata
-        if self.is_flat:
-            _check_unicode(document.page_content, f"the text of document {id!r}")
-            _check_unicode(id, f"the id {id!r}")
-            metadata = to_flat(metadata, owner=f"metadata of document {id!r}")
-        return Document(page_content=document.page_content, metadata=metadata, id=id)
+        _check_unicode(document.page_content, f"the text of document {id!r}")
+        _check_unicode(id, f"the id {id!r}")
+        metadata = self._own.written(document.metadata, id, flat=self.is_flat)
+        return trusted_document(document.page_content, dict(metadata), id)
 
-    def _read(self, document: Document) -> Document:
-        if not self.is_flat:
-            return document
-        metadata = from_flat(document.metadata)
-        return Document(page_content=document.page_content, metadata=metadata, id=document.id)
+    def _reader(self) -> Callable[[Document], Document]:
+        """Return what makes a document of what the store returns."""
+        return partial(self._own.read, flat=self.is_flat)
 
     # Retrieving -----------------------------------------------------------------------------------
+
+    def _get_ls_params(self, **kwargs: Any) -> LangSmithRetrieverParams:
+        """Name the store and the embeddings, for tracers."""
+        params = super()._get_ls_params(**kwargs)
+        params["ls_vector_store_provider"] = type(self.store).__name__
+        if self.store.embeddings is not None:
+            params["ls_embedding_provider"] = type(self.store.embeddings).__name__
+        return params
 
     def _get_relevant_documents(
         self,
@@ -169,10 +176,13 @@ class VectorRetriever(BaseRetriever):
         run_manager: CallbackManagerForRetrieverRun,  # noqa: ARG002 - core's signature
         k: int | None = None,
         filter: object = None,  # noqa: A002 - LangChain's name
+        only_ids: bool = False,
     ) -> list[Document]:
-        search = self._search(query, k, filter)
+        search = self._search(query, k, filter, only_ids=only_ids)
         while not search.done:
-            search.take(self.store.similarity_search_with_score(**search.arguments))
+            search.take(search.ask())
+            if search.is_at_the_bottom:
+                search.look_through()
         return search.found
 
     async def _aget_relevant_documents(
@@ -182,56 +192,117 @@ class VectorRetriever(BaseRetriever):
         run_manager: AsyncCallbackManagerForRetrieverRun,  # noqa: ARG002 - core's signature
         k: int | None = None,
         filter: object = None,  # noqa: A002 - LangChain's name
+        only_ids: bool = False,
     ) -> list[Document]:
-        search = self._search(query, k, filter)
+        search = self._search(query, k, filter, only_ids=only_ids)
         while not search.done:
-            search.take(await self.store.asimilarity_search_with_score(**search.arguments))
+            search.take(await search.aask())
+            if search.is_at_the_bottom:
+                await run_in_executor(None, search.look_through)
         return search.found
 
-    def _search(self, query: str, k: int | None, filter: object) -> _Search:  # noqa: A002 - LangChain's name
+    def _search(
+        self,
+        query: str,
+        k: int | None,
+        filter: object,  # noqa: A002 - LangChain's name
+        *,
+        only_ids: bool,
+    ) -> _Search:
         k = self.k if k is None else k
         if not isinstance(k, int) or isinstance(k, bool) or k < 1:
             msg = f"k is {k!r}; expected a whole number of at least 1"
             raise ConfigurationError(msg)
-        wanted, matches = filter or None, compile_filter(filter)
-        if self.is_flat and isinstance(wanted, Mapping):
-            wanted = to_where(wanted).test
-        elif self.is_flat and matches is not None:
-            wanted = None  # a callable
-        else:
-            wanted = own_filter(self.store, wanted, matches)
-        return _Search(self, query, k, wanted, matches)
+        matches = compile_filter(filter)
+        wanted = self._own.filter(filter or None, matches, flat=self.is_flat)
+        return _Search(self, self._own, query, k, wanted, matches, only_ids)
 
 
 @dataclass
 class _Search:
-    """One query: asks for more until enough documents match."""
+    """One query: asks for more until enough documents match.
+
+    A store that can return no more than so many at a time is looked through from end to end where
+    too few of those match, and then asked for the nearest of all that do, a page of them at a time.
+    """
 
     retriever: VectorRetriever
+    own: Adapter
     query: str
     k: int
     filter: object
     matches: Callable[[Document], bool] | None
-    depth: int = 0
+    only_ids: bool = False
     done: bool = False
+    pages: list[list[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.depth, self.found = self.k, RankedList(query=self.query)
+        self.deepest = self.own.deepest or sys.maxsize
+        self.depth = min(self.k, self.deepest)
+        self.kept: Scored = []
+        self.is_at_the_bottom = False
+        unfiltered = self.filter is None and self.matches is None
+        self.is_bare = self.only_ids and unfiltered and ranks_ids(self.retriever.store)
 
     @property
     def arguments(self) -> dict[str, Any]:
-        return without_nothing({"query": self.query, "k": self.depth, "filter": self.filter})
+        given: dict[str, Any] = {"query": self.query, "k": self.depth}
+        if self.filter is not None:  # a store need not know of it
+            given["filter"] = self.filter
+        if self.pages:
+            given["ids"] = self.pages[0]
+        return given
+
+    @property
+    def found(self) -> RankedList:
+        documents = [document for document, _ in self.kept]
+        return RankedList(
+            without_content(documents) if self.only_ids and not self.is_bare else documents,
+            query=self.query,
+            scores=[score for _, score in self.kept],
+        )
+
+    def ask(self) -> Scored:
+        """Ask the store."""
+        store = self.retriever.store
+        if self.is_bare:
+            return nearest_ids(store, self.query, self.depth)
+        return store.similarity_search_with_score(**self.arguments)
+
+    async def aask(self) -> Scored:
+        """Ask the store without blocking the loop."""
+        if self.only_ids:
+            return await run_in_executor(None, self.ask)
+        return await self.retriever.store.asimilarity_search_with_score(**self.arguments)
 
     def take(self, hits: Scored) -> None:
-        """Keep what matches of the first `depth` documents."""
-        read = [self.retriever._read(document) for document, _ in hits]  # noqa: SLF001 - its own
-        scores = similarities(self.retriever.store, [score for _, score in hits])
-        kept = [i for i, own in enumerate(read) if self.matches is None or self.matches(own)]
-        self.done = len(kept) >= self.k or len(hits) < self.depth
-        kept, self.depth = kept[: self.k], self.depth * _DEEPER
-        self.found = RankedList(
-            [read[i] for i in kept], query=self.query, scores=[scores[i] for i in kept]
-        )
+        """Keep the first `k` that match of these, and of the pages before."""
+        matches, read = self.matches, [document for document, _ in hits]
+        if not self.is_bare:
+            read = list(map(self.retriever._reader(), read))  # noqa: SLF001 - its own
+        scored = [*zip(read, self.own.similarities([score for _, score in hits]), strict=True)]
+        if matches is not None:
+            scored = [hit for hit in scored if matches(hit[0])]
+        if self.pages:
+            self._turn_page(scored)
+            return
+        self.kept = scored[: self.k]
+        self.done = len(scored) >= self.k or len(hits) < self.depth
+        self.is_at_the_bottom = not self.done and self.depth == self.deepest
+        self.depth = min(self.depth * _DEEPER, self.deepest)
+
+    def look_through(self) -> None:
+        """Find the ids of all that match."""
+        wanted = self.matches or (lambda _: True)
+        ids = [own.id or "" for own in self.retriever.documents() if wanted(own)]
+        self.pages = [ids[start : start + PAGE] for start in range(0, len(ids), PAGE)]
+        self.done, self.is_at_the_bottom, self.is_bare = not ids, False, False
+        self.kept, self.filter, self.depth = [], None, min(self.k, PAGE)
+
+    def _turn_page(self, scored: Scored) -> None:
+        self.kept = sorted([*self.kept, *scored], key=lambda hit: -hit[1])[: self.k]
+        self.pages = self.pages[1:]
+        self.done = not self.pages
 
 
 def _check_unicode(text: str, name: str) -> None:

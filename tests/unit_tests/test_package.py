@@ -54,6 +54,7 @@ _PUBLIC = [
     "Ranking",
     "ReciprocalRank",
     "RelativeScore",
+    "RetrievalMetrics",
     "RetrievalReport",
     "Retry",
     "SQLRetriever",

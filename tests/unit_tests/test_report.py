@@ -401,6 +401,7 @@ def test_to_dict_has_every_field_under_its_name():
         conflicts={1: {"source": ["a", "b"]}},
         notes=("a note",),
         degraded=True,
+        query_writer_error="ValueError: no",
         cache="miss",
         seconds=0.5,
     )
@@ -425,6 +426,7 @@ def test_to_dict_has_every_field_under_its_name():
         "conflicts": {"1": {"source": ["a", "b"]}},
         "notes": ["a note"],
         "degraded": True,
+        "query_writer_error": "ValueError: no",
         "cache": "miss",
         "seconds": 0.5,
         "error": None,

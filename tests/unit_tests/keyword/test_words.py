@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_safe_retrievers.keyword.words import split_words
+from langchain_safe_retrievers.keyword.words import split_words, words_apart
 
 
 @pytest.mark.parametrize(
@@ -38,11 +38,17 @@ from langchain_safe_retrievers.keyword.words import split_words
 )
 def test_words_of(text, words):
     assert split_words(text) == words
+    assert words_apart(text).split() == words
 
 
 @given(st.text())
 def test_words_hold_no_white_space_and_none_is_empty(text):
     assert all(word and word.split() == [word] for word in split_words(text))
+
+
+@given(st.one_of(st.text(), st.text(st.characters(max_codepoint=127))))
+def test_words_apart_are_the_same_words(text):
+    assert words_apart(text).split() == split_words(text)
 
 
 @given(st.text(alphabet=st.sampled_from("aB9-' é劳动法\u2010ß")))

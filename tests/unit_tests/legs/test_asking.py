@@ -296,7 +296,7 @@ def test_a_skipped_leg_leaves_a_warning_a_report_and_its_own_error_event(
         logging.WARNING,
         "langchain_safe_retrievers",
     )
-    assert warning.getMessage() == "leg 'vector' failed and was skipped: ValueError: broken"
+    assert warning.getMessage() == "leg 'vector' failed and was skipped: ValueError"
     report = reports[0]
     assert [(leg.leg, leg.status, leg.hits, leg.error) for leg in report.legs] == [
         ("vector", "failed", 0, "ValueError: broken"),
@@ -416,7 +416,7 @@ def test_a_leg_that_hangs_is_skipped_after_leg_timeout(
     assert slow.error == f"LegTimeoutError: {message}"
     assert 0.05 <= slow.seconds < PATIENCE
     assert reports[0].degraded
-    assert message in caplog.text
+    assert "LegTimeoutError" in caplog.text
     assert {label: str(error) for label, error in log.errors.items()} == {"retriever_1": message}
     hanging.release()
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler, CallbackManager
+from langchain_core.callbacks import (
+    AsyncCallbackHandler,
+    AsyncCallbackManager,
+    BaseCallbackHandler,
+    CallbackManager,
+)
 
-from langchain_safe_retrievers.legs.open_runs import OpenRuns, RunClosedError
+from langchain_safe_retrievers.legs.open_runs import OpenRuns, RunClosedError, watch_thread
 
 _KINDS = ("chain", "llm", "retriever", "tool")
 _ERROR = TimeoutError("too late")
@@ -139,3 +145,53 @@ def test_a_manager_without_handlers_is_left_as_it_is():
     manager = CallbackManager(handlers=[])
     assert OpenRuns.below(manager).open == OpenRuns.below(None).open == {}
     assert manager.handlers == []
+
+
+@pytest.mark.parametrize("first", ["inner", "outer"])
+def test_a_run_that_two_watch_is_closed_once(first: str):
+    listener = _Listener()
+    manager = CallbackManager(handlers=[listener], inheritable_handlers=[listener])
+    outer = OpenRuns.below(manager)
+    inner = OpenRuns.below(manager)
+    manager.on_chain_start({}, {}, run_id=uuid4())
+    order = [inner, outer] if first == "inner" else [outer, inner]
+
+    for runs in order:
+        runs.close(_ERROR)
+
+    assert [heard[1] for heard in listener.heard] == [_ERROR]
+    assert inner.open == outer.open == {}
+
+
+async def test_an_end_that_inline_handlers_have_heard_of_is_waited_for():
+    listener, run = _Listener(), uuid4()
+    listener.run_inline = True
+    manager = AsyncCallbackManager(handlers=[listener], inheritable_handlers=[listener])
+    runs = OpenRuns.below(manager)
+    child = await manager.on_chain_start({}, {}, run_id=run)
+    end = asyncio.create_task(child.on_chain_error(ValueError()))
+    while not listener.heard:  # noqa: ASYNC110 - it is about a single turn of the loop
+        await asyncio.sleep(0)
+    assert list(runs.open) == [run]  # it is told after the inline ones
+
+    await runs.aclose(_ERROR)
+    await end
+
+    assert [type(heard[1]) for heard in listener.heard] == [ValueError]
+
+
+def test_what_a_thread_below_a_loop_reports_is_refused_once_closed():
+    listener = _Listener()
+    manager = AsyncCallbackManager(handlers=[listener], inheritable_handlers=[listener])
+    outer = OpenRuns.below(manager)
+    inner = OpenRuns.below(manager)
+    watch_thread(manager)
+    in_thread = CallbackManager.configure(manager)
+    child = in_thread.on_chain_start({}, {})
+    assert list(inner.open) == list(outer.open) == [child.run_id]
+    inner.close(_ERROR)
+
+    with pytest.raises(RunClosedError):
+        child.on_chain_error(ValueError())
+
+    assert [heard[1] for heard in listener.heard] == [_ERROR]

@@ -8,9 +8,10 @@ import threading
 import time
 
 import pytest
+from langchain_core.runnables import RunnableLambda
 
 from langchain_safe_retrievers import LegTimeoutError
-from langchain_safe_retrievers.legs.slots import Slots
+from langchain_safe_retrievers.legs.slots import Slots, SlottedAsk
 
 
 def test_a_slot_that_is_free_is_taken_at_once_and_given_back():
@@ -117,6 +118,33 @@ def test_no_more_than_the_limit_are_ever_inside_and_none_is_lost():
 
     assert most[0] <= 3
     assert slots.free == 3
+
+
+async def test_a_slot_is_given_back_if_no_thread_can_be_started(monkeypatch):
+    def refuse(work: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("langchain_safe_retrievers.legs.threads.start_in_thread", refuse)
+    leg, slots = RunnableLambda(lambda query: [query]), Slots(1)
+    ask = SlottedAsk("leg", "retriever_1", leg, "q", slots=slots)
+
+    with pytest.raises(RuntimeError):
+        await ask.aask({}, 1.0)
+
+    assert slots.free == 1
+
+
+async def test_a_legs_own_runtime_error_gives_its_slot_back_once():
+    def fail(query: str) -> None:
+        raise RuntimeError
+
+    slots = Slots(1)
+    ask = SlottedAsk("leg", "retriever_1", RunnableLambda(fail), "q", slots=slots)
+
+    with pytest.raises(RuntimeError):
+        await ask.aask({}, 1.0)
+
+    assert slots.free == 1
 
 
 def test_a_pickled_copy_starts_with_all_of_them_free():

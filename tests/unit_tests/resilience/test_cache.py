@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import time
 from datetime import UTC, datetime
@@ -122,6 +123,40 @@ def test_clear_leaves_what_others_put_into_the_store():
     cache.clear()
 
     assert list(store.yield_keys()) == ["theirs"]
+
+
+@pytest.mark.parametrize("scores", [["x"], [0.5, 0.6], {"a": 1}, 0.5])
+def test_scores_that_are_none_make_an_answer_unreadable(scores: Any, caplog: Any):
+    store = InMemoryByteStore()
+    cache = DocumentCache(store=store)
+    cache.put("key", RankedList([Document("a")], scores=[0.25]))
+    ((key, value),) = store.store.items()
+    store.mset([(key, value.replace(b"[0.25]", json.dumps(scores).encode()))])
+
+    assert cache.get("key") is None
+    assert "holds is no answer" in caplog.text
+
+
+class _GlobStore(InMemoryByteStore):
+    """Takes a prefix for a whole name, and refuses to delete nothing, as Redis' does."""
+
+    def yield_keys(self, prefix: str | None = None) -> Any:
+        return (key for key in self.store if prefix in (None, key))
+
+    def mdelete(self, keys: Any) -> None:
+        assert keys
+        super().mdelete(keys)
+
+
+def test_clear_works_where_a_prefix_is_taken_for_a_name():
+    store = _GlobStore()
+    cache = DocumentCache(store=store)
+    cache.clear()
+    store.mset([("theirs", b"1")])
+    cache.put("key", _found())
+    cache.clear()
+
+    assert list(store.store) == ["theirs"]
 
 
 def test_a_store_is_given_json_and_a_key_that_suits_a_file_name():

@@ -221,11 +221,11 @@ def test_a_ranked_list_of_something_else_is_a_legs_error():
 
 def test_an_error_of_several_lines_is_one_line_in_the_log(caplog: pytest.LogCaptureFixture):
     leg = FakeLeg(error=ValueError("down\nCRITICAL forged"))
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.DEBUG, "langchain_safe_retrievers"):
         _ensemble(leg, FakeLeg(documents=["a"]), on_leg_error="skip").invoke("q")
 
-    assert "\n" not in caplog.messages[0]
-    assert "forged" in caplog.messages[0]
+    assert not any("\n" in message for message in caplog.messages)
+    assert any("forged" in message for message in caplog.messages)
 
 
 def test_an_error_that_takes_no_note_is_raised_all_the_same():

@@ -281,3 +281,25 @@ def test_the_package_does_not_import_tantivy_before_it_is_used():
         "assert 'tantivy' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603 - our own code
+
+
+@pytest.mark.parametrize("wanted", [{}, {"filter": {"n": 1}}])
+def test_asked_for_ids_it_returns_those_of_the_same_documents_with_the_same_scores(wanted):
+    retriever = KeywordRetriever.from_texts(TEXTS, [{"n": n} for n in range(3)], ["a", "b", "c"])
+    whole = retriever.invoke("make", **wanted)
+    for bare in (
+        retriever.invoke("make", only_ids=True, **wanted),
+        asyncio.run(retriever.ainvoke("make", only_ids=True, **wanted)),
+    ):
+        assert bare == [Document(page_content="", id=own.id) for own in whole]
+        assert bare.scores == whole.scores
+
+
+def test_documents_that_are_being_added_are_there_once_the_block_has_ended_well():
+    retriever = KeywordRetriever()
+    with pytest.raises(ZeroDivisionError), retriever.adding([Document(page_content="bees")]):
+        raise ZeroDivisionError
+    assert retriever.count() == 0
+    with retriever.adding([Document(page_content="bees", id="1")]) as ids:
+        assert retriever.count() == 0
+    assert (ids, retriever.count()) == (["1"], 1)

@@ -314,10 +314,10 @@ def test_a_failing_model_leaves_its_own_error_event(call: Callable[..., Any]):
 
 @both_ways
 @pytest.mark.parametrize("verbose", [True, False])
-def test_written_queries_are_logged_if_verbose(
+def test_written_queries_are_logged_at_debug_if_verbose(
     call: Callable[..., Any], verbose: bool, caplog: pytest.LogCaptureFixture
 ):
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.DEBUG, "langchain_safe_retrievers")
 
     call(_multi(_ECHO, "a", "b", verbose=verbose), "q")
 

@@ -472,11 +472,12 @@ def test_the_verbose_retriever_logs_the_queries(
 ) -> None:
     module = multi_query.generate_queries.__module__
     assert module.endswith(".retrievers.multi_query")
-    with caplog.at_level(logging.INFO, logger=module):
+    with caplog.at_level(logging.DEBUG, logger=module):
         ask(from_model(multi_query), "q")
     written = [r for r in caplog.records if r.getMessage().startswith("Generated queries")]
+    ours = module.startswith("langchain_safe_retrievers")  # nobody's question above DEBUG
     assert [(record.name, record.levelno, record.getMessage()) for record in written] == [
-        (module, logging.INFO, "Generated queries: ['one', 'two']")
+        (module, logging.DEBUG if ours else logging.INFO, "Generated queries: ['one', 'two']")
     ]
 
 

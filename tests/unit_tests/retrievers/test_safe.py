@@ -512,9 +512,8 @@ class _BrokenStore(InMemoryByteStore):
         self.asked += 1
         if self.problem == "raises":
             raise ConnectionError
-        if self.problem == "hangs":
-            time.sleep(0.3)
-        return [b"no answer of ours" for _ in keys]
+        time.sleep(0.3)
+        return [None for _ in keys]
 
     async def amget(self, keys: Any) -> Any:
         if self.problem == "hangs":
@@ -524,7 +523,7 @@ class _BrokenStore(InMemoryByteStore):
 
 
 @pytest.mark.parametrize("world", _WORLDS)
-@pytest.mark.parametrize("problem", ["raises", "hangs", "returns garbage"])
+@pytest.mark.parametrize("problem", ["raises", "hangs"])
 async def test_a_cache_that_is_down_is_a_mark_in_the_report_and_no_more(
     world: str, problem: str, caplog: Any
 ):
@@ -541,6 +540,19 @@ async def test_a_cache_that_is_down_is_a_mark_in_the_report_and_no_more(
 
     assert store.asked == 3  # then it is left alone for a while
     assert "the cache of leg 'FakeLeg' is down" in caplog.text
+
+
+@pytest.mark.parametrize("world", _WORLDS)
+async def test_what_others_wrote_into_the_cache_is_a_miss_and_is_overwritten(world: str):
+    store, leg = InMemoryByteStore(), FakeLeg(documents=["a"])
+    retriever = SafeRetriever(retriever=leg, cache=DocumentCache(store=store))
+    await _ask(retriever, world=world)
+    store.mset([(key, b"no answer of ours") for key in store.yield_keys()])
+
+    outcomes = [await _ask(retriever, world=world) for _ in range(2)]
+
+    assert [texts(found) for found, _ in outcomes] == [["a"], ["a"]]
+    assert [report.cache for _, report in outcomes] == ["miss", "hit"]
 
 
 @pytest.mark.parametrize("world", _WORLDS)
@@ -646,3 +658,33 @@ def test_its_settings_can_be_configured_at_run_time():
 def test_settings_out_of_range_or_unknown_are_refused(name: str, value: Any):
     with pytest.raises(ValueError, match=name):
         SafeRetriever(retriever=FakeLeg(), **{name: value})
+
+
+# The last leg -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("world", _WORLDS)
+async def test_slow_fallbacks_leave_time_for_those_after_them(world: str):
+    slow, healthy = [FakeLeg(hangs=True) for _ in range(3)], FakeLeg(documents=["a"])
+    retriever = SafeRetriever(
+        retriever=slow[0], fallbacks=[*slow[1:], healthy], timeout=None, deadline=1.6
+    )
+    found, report = await _ask(retriever, world=world)
+    for leg in slow:
+        leg.release()
+
+    assert texts(found) == ["a"]
+    assert [leg.status for leg in report.legs] == ["timed out"] * 3 + ["fallback"]
+
+
+async def test_each_of_several_that_fail_is_in_the_log(caplog: Any):
+    legs = [FakeLeg(error=ValueError("bad"), name=name) for name in ("first", "second", "third")]
+    with caplog.at_level(logging.WARNING):
+        found, _ = await _ask(SafeRetriever(retriever=legs[0], fallbacks=legs[1:]))
+
+    assert isinstance(found, AllLegsFailedError)
+    assert [message.split("failed")[0] for message in caplog.messages] == [
+        "leg 'first' ",
+        "leg 'second (fallback 1)' ",
+        "leg 'third (fallback 2)' ",
+    ]

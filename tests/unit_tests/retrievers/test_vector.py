@@ -251,3 +251,19 @@ def test_it_takes_k_and_filter_and_refuses_a_k_that_is_none():
 
 def test_an_empty_store_finds_nothing():
     assert VectorRetriever(chroma()).invoke("a") == []
+
+
+@pytest.mark.parametrize("make", [chroma, lambda: InMemoryVectorStore(FAKE)])
+@pytest.mark.parametrize("wanted", [{}, {"filter": {"n": {"$gte": 2}}}])
+def test_asked_for_ids_it_returns_those_of_the_same_documents_with_the_same_scores(make, wanted):
+    retriever = VectorRetriever(make())
+    retriever.add_documents(
+        Document(page_content=str(n), metadata={"n": n}, id=str(n)) for n in range(5)
+    )
+    whole = retriever.invoke("3", k=3, **wanted)
+    for bare in (
+        retriever.invoke("3", k=3, only_ids=True, **wanted),
+        asyncio.run(retriever.ainvoke("3", k=3, only_ids=True, **wanted)),
+    ):
+        assert bare == [Document(page_content="", id=own.id) for own in whole]
+        assert bare.scores == pytest.approx(whole.scores)
