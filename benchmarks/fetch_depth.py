@@ -21,6 +21,7 @@ from pathlib import Path
 import ir_measures
 import numpy as np
 import snowballstemmer
+from _measure import verdict
 from chromadb import EphemeralClient
 from langchain_chroma import Chroma
 from langchain_core.documents import Document
@@ -106,9 +107,9 @@ def main():
         print(f"depth {depth:>3}: nDCG@10 {ndcg:.4f}, median {ms:.1f} ms a query")
     best = max(ndcg for ndcg, _ in measured.values())
     quality, latency = measured[50][0] / best, measured[50][1] / measured[10][1]
-    print(f"default depth 50: {quality:.1%} of the best nDCG@10 (required 99 %), ", end="")
-    print(f"{latency:.2f} x the latency of depth 10 (required at most 2)")
-    return 0 if quality >= 0.99 and latency <= 2 else 1
+    deep = verdict("depth 50 by default, share of the best nDCG@10", quality, at_least=0.99)
+    quick = verdict("depth 50 by default, in times of depth 10", latency, at_most=2)
+    return 0 if deep and quick else 1
 
 
 if __name__ == "__main__":
