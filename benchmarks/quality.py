@@ -193,7 +193,8 @@ def compare_pairs(sets: dict[str, RetrievalSet]) -> bool:
         print(f"| {place} ({model}) |", *(f"{figure:.3f} |" for figure in figures), flush=True)
         measured[f"HybridRetriever, nDCG@10 on {place} ({model})"] = ours, must
     print()
-    return all([verdict(what, ours, at_least=must) for what, (ours, must) in measured.items()])
+    holds = [verdict(what, ours, at_least=must) for what, (ours, must) in measured.items()]
+    return all(holds)
 
 
 def compare_fusers(sets: dict[str, RetrievalSet]) -> None:

@@ -6,7 +6,8 @@
 Two legs search the same chunks: Chroma by meaning, with flat metadata because a vector store takes
 no nested values, and BM25 by words, with the full nested metadata. ``SafeEnsembleRetriever`` fuses
 both and folds the two copies of a chunk into one document that knows what either copy knew;
-langchain-classic's ``EnsembleRetriever`` answers from the same legs beside it.
+langchain-classic's ``EnsembleRetriever`` answers from the same legs beside it, and so does
+``HybridRetriever``, which makes a keyword index of what that Chroma holds and keeps it.
 
 Everything runs on this machine: the embedding model is part of a PyPI package.
 """
@@ -31,6 +32,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel, RunnablePassthrough
 
 from langchain_safe_retrievers import (
+    HybridRetriever,
     SafeEnsembleRetriever,
     SafeMultiQueryRetriever,
     collect_reports,
@@ -170,8 +172,8 @@ def load_model(name: str) -> Embeddings:
         sys.exit(f'No {missing.name} here; write: pip install -e ".[{EXTRAS[name]}]"')
 
 
-def vector_leg(copies: list[Document], directory: Path, embedding: str) -> tuple[Any, str]:
-    """Index in Chroma what is not there yet; return the leg and a word about the work."""
+def vector_store(copies: list[Document], directory: Path, embedding: str) -> tuple[Chroma, str]:
+    """Index in Chroma what is not there yet; return the store and a word about the work."""
     settings = Settings(anonymized_telemetry=False)
     client = PersistentClient(str(directory), settings=settings)
     store = Chroma(f"docs-{embedding}", load_model(embedding), client=client)
@@ -182,7 +184,7 @@ def vector_leg(copies: list[Document], directory: Path, embedding: str) -> tuple
     if gone := sorted(known - {copy.id for copy in copies}):
         store.delete(gone)
     work = f"{len(new)} embedded now, {len(copies) - len(new)} reused, {len(gone)} removed"
-    return store.as_retriever(search_kwargs={"k": DEPTH}), work
+    return store, work
 
 
 def flattened(chunk: Document, embedding: str) -> Document:
@@ -211,8 +213,10 @@ def rewrite(asked: dict[str, str]) -> list[str]:
     return [said, f"{said} example"]
 
 
-def build_chain(vectors: BaseRetriever, keywords: BaseRetriever, k: int) -> Runnable[Any, Any]:
-    """Return a chain that answers a question twice: with this package and langchain-classic."""
+def build_chain(
+    vectors: BaseRetriever, keywords: BaseRetriever, hybrid: BaseRetriever, k: int
+) -> Runnable[Any, Any]:
+    """Return a chain that answers a question twice with this package, and by langchain-classic."""
     writer = RunnableLambda(rewrite)
     ours = SafeMultiQueryRetriever(retriever=vectors, llm_chain=writer, include_original=True)
     safe = SafeEnsembleRetriever(
@@ -227,6 +231,7 @@ def build_chain(vectors: BaseRetriever, keywords: BaseRetriever, k: int) -> Runn
     return RunnableParallel(
         question=RunnablePassthrough(),
         safe=safe,
+        hybrid=hybrid,
         classic=classic | RunnableLambda(lambda found: found[:k]),
     )
 
@@ -258,6 +263,7 @@ def page(answer: dict[str, Any], copies: Copies) -> str:
         for rank, found in enumerate(classic, 1)
         if found.page_content not in texts
     ]
+    lines.append(f" -  HybridRetriever: {'; '.join(map(title, answer['hybrid']))}")
     return "\n".join([*lines, ""])
 
 
@@ -323,6 +329,7 @@ Two legs: vectors = Chroma, asked three queries, flat metadata; keywords = BM25,
 A result: the distribution, its fused score, the legs that found it at which rank; "folded" says
 what each leg's copy alone brought, "classic" what langchain-classic makes of the same legs
 ("classic only": it counts a text as often as a leg repeats it, so a repeated line can win).
+HybridRetriever fuses the same vectors with a keyword index of its own, by score.
 """
 
 
@@ -355,8 +362,11 @@ def main() -> None:
     started = time.perf_counter()
     nested = read_chunks(options.package)
     flat = [flattened(chunk, options.embedding) for chunk in nested]
-    vectors, work = vector_leg(flat, options.directory, options.embedding)
-    chain = build_chain(vectors, keyword_leg(nested), options.k)
+    store, work = vector_store(flat, options.directory, options.embedding)
+    vectors = store.as_retriever(search_kwargs={"k": DEPTH})
+    kept = options.directory / f"keyword-{options.embedding}"
+    hybrid = HybridRetriever.from_vectorstore(store, persist_directory=kept, k=options.k)
+    chain = build_chain(vectors, keyword_leg(nested), hybrid, options.k)
     packages = len({chunk.metadata["distribution"] for chunk in nested})
     took = time.perf_counter() - started
     print(f"{packages} distributions, {len(nested)} chunks: {work} ({took:.1f} s)\n{LEGEND}")
@@ -369,7 +379,8 @@ def main() -> None:
     for answer in answers:
         print(page(answer, copies))
     print(loss(answers))
-    print(f"\nThe report of the last question:\n{reports[-1]}")
+    last = [report for report in reports if report.retriever == "SafeEnsembleRetriever"][-1]
+    print(f"\nThe report of the last question:\n{last}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -96,6 +97,7 @@ def test_quickstart_folds_what_langchain_classic_loses_and_reuses_its_index(tmp_
     assert "conflict index: chroma | bm25" in answer
     assert "lost classifiers, requires, urls" in answer
     assert "langchain-classic lost 0 metadata keys" not in answer
+    assert re.search(r"\n -  HybridRetriever: \S+ \S+, part \d+; ", answer)
     assert answers(second.stdout) == answers(first.stdout) != []
 
 
