@@ -202,7 +202,7 @@ def _locked(items, lock):
 
 async def in_tasks(seconds, tasks):
     """Let tasks ask all at once, again and again; a thousand keep their loop busy for seconds."""
-    load = Load(timeout=9.5, deadline=20.0)
+    load = Load(timeout=12.0, deadline=25.0)
     end = load.started + seconds
     watcher = asyncio.create_task(watch(load))
     while time.monotonic() < end:

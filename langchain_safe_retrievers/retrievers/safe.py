@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,11 +24,10 @@ from langchain_safe_retrievers.legs.inner import around
 from langchain_safe_retrievers.legs.slots import Slots, SlottedAsk
 from langchain_safe_retrievers.report import RetrievalReport
 from langchain_safe_retrievers.resilience.attempt import Attempt
-from langchain_safe_retrievers.resilience.breaker import CircuitBreaker, CircuitState
+from langchain_safe_retrievers.resilience.breaker import CircuitState
 from langchain_safe_retrievers.resilience.cache import DocumentCache
 from langchain_safe_retrievers.resilience.call import GuardedCall, seen_from_outside
 from langchain_safe_retrievers.resilience.deadline import Deadline
-from langchain_safe_retrievers.resilience.fingerprint import fingerprint
 from langchain_safe_retrievers.resilience.floor import ScoreFloor
 from langchain_safe_retrievers.resilience.guard import QueryGuard
 from langchain_safe_retrievers.resilience.remember import Remembering
@@ -38,15 +36,7 @@ from langchain_safe_retrievers.resilience.transient import is_transient
 from langchain_safe_retrievers.resilience.waiting import Course, arun, run
 from langchain_safe_retrievers.retrieval import Retrieval
 from langchain_safe_retrievers.retrievers.reporting import ReportingRetriever
-
-
-@dataclass
-class _State:
-    """What a retriever remembers from call to call."""
-
-    breaker: CircuitBreaker
-    slots: list[Slots]
-    fingerprint: str = ""
+from langchain_safe_retrievers.retrievers.safe_state import SafeState
 
 
 class SafeRetriever(ReportingRetriever):
@@ -113,7 +103,7 @@ class SafeRetriever(ReportingRetriever):
     max_query_chars: int | None = Field(default=8000, ge=1, strict=True)
     max_abandoned: int = Field(default=32, ge=1, strict=True)
 
-    _state: _State = PrivateAttr()  # one, for pydantic finds a private attribute slowly
+    _state: SafeState = PrivateAttr()  # one, for pydantic finds a private attribute slowly
 
     @field_validator("cache", mode="before")
     @classmethod
@@ -124,24 +114,14 @@ class SafeRetriever(ReportingRetriever):
 
     @model_validator(mode="after")
     def _check_namespace(self) -> SafeRetriever:
-        if self.cache is None:
-            return self
-        self._state.fingerprint, opaque = fingerprint(self._legs())
-        if self.cache.store is not None and opaque and not self.cache_namespace:
-            msg = (
-                f"the cache has a store that others may share, and cannot tell one {opaque[0]} "
-                'from another; write cache_namespace="…", a name for what is searched'
-            )
-            raise ConfigurationError(msg)
+        if self.cache is not None:
+            self._name(self.cache)
         return self
 
     def model_post_init(self, context: Any) -> None:
         """Start with a closed circuit and no thread in use."""
         super().model_post_init(context)
-        self._state = _State(
-            CircuitBreaker(self.failure_threshold or 1, self.reset_after),
-            [Slots(self.max_abandoned) for _ in self._legs()],
-        )
+        self._state = SafeState.new(self._legs(), self._limits())
 
     @property
     def config_specs(self) -> list[ConfigurableFieldSpec]:
@@ -151,7 +131,31 @@ class SafeRetriever(ReportingRetriever):
     @property
     def circuit(self) -> CircuitState:
         """The state of the circuit breaker: "closed", "open" or "half-open"."""
-        return self._state.breaker.state
+        return self._current_state().breaker.state
+
+    def _limits(self) -> tuple[int | None, float, int]:
+        return self.failure_threshold, self.reset_after, self.max_abandoned
+
+    def _current_state(self) -> SafeState:
+        """Return what is remembered: nothing yet once the legs or limits are others."""
+        state, legs, limits = self._state, self._legs(), self._limits()
+        if not state.is_of(legs, limits):
+            self._state = state = SafeState.new(legs, limits)
+        return state
+
+    def _name(self, cache: DocumentCache) -> str:
+        """Return what tells this retriever's answers from others' in a cache."""
+        named = self._current_state().name()
+        if cache.store is None:
+            return named.fingerprint if self.cache_namespace else named.in_memory
+        if named.opaque and not self.cache_namespace:
+            msg = (
+                f"the cache has a store that others may share, and cannot tell one "
+                f'{named.opaque[0]} from another; write cache_namespace="…", a name for what is '
+                "searched"
+            )
+            raise ConfigurationError(msg)
+        return named.fingerprint
 
     def _legs(self) -> Sequence[Any]:
         return [self.retriever, *self.fallbacks]
@@ -173,9 +177,9 @@ class SafeRetriever(ReportingRetriever):
         cleaned = QueryGuard(self.max_query_chars).clean(query)
         if cleaned != query:
             retrieval.note("characters that no store can read were taken out of the query")
-        deadline = Deadline(self.deadline)
+        deadline = Deadline(self.deadline, retrieval.started)
         call = partial(self._call, cleaned, run_manager, retrieval, deadline)
-        key = None if self.cache is None else self._key(cleaned, retrieval)
+        key = None if self.cache is None else self._key(self.cache, cleaned, retrieval)
         if self.cache is None or key is None:
             found = yield from call().course()
         else:
@@ -188,7 +192,7 @@ class SafeRetriever(ReportingRetriever):
     def _call(
         self, query: str, run_manager: Any, retrieval: Retrieval, deadline: Deadline
     ) -> GuardedCall:
-        state = self._state
+        state = self._current_state()
         return GuardedCall(
             asks=self._asks(query, retrieval, state.slots),
             attempt=Attempt(retrieval.config, run_manager),
@@ -212,17 +216,18 @@ class SafeRetriever(ReportingRetriever):
             asks.append(SlottedAsk(name, tag, leg, query, arguments, slots=its))
         return asks
 
-    def _key(self, query: str, retrieval: Retrieval) -> str | None:
+    def _key(self, cache: DocumentCache, query: str, retrieval: Retrieval) -> str | None:
         """Return all that an answer depends on as text, or None if it has no such form."""
+        named = self._name(cache)
         configurable = (retrieval.config or {}).get("configurable")
         if not configurable and not retrieval.arguments:  # nearly always
-            return f"{self.cache_namespace!r} {self._state.fingerprint} {retrieval.k} {query}"
+            return f"{self.cache_namespace!r} {named} {retrieval.k} {query}"
         seen = {
             name: value
             for name, value in (configurable or {}).items()
-            if not name.startswith(("__", "checkpoint_"))  # of the graph around us
+            if not str(name).startswith(("__", "checkpoint_"))  # of the graph around us
         }
-        settings = [self.cache_namespace, self._state.fingerprint]
+        settings = [self.cache_namespace, named]
         try:
             return encode([settings, query, retrieval.k, retrieval.arguments, seen], sort_keys=True)
         except MetadataError as error:

@@ -35,6 +35,7 @@ def run(example: str, *arguments: object, code: int = 0) -> subprocess.Completed
 
 
 SHORT = {
+    "resilient.py": ["the circuit is open", "keyword (fallback 1): fallback"],
     "metrics.py": ["retriever_degraded_total 6.0"],
     "audit.py": ["lost 39 metadata"],
     "evaluate.py": ["WARNING: the gain does not hold up", "BIRR 100.0 %"],

@@ -336,6 +336,21 @@ def test_when_every_leg_fails_all_causes_are_raised_together(call: Callable[...,
 
 
 @both_ways
+def test_when_every_leg_fails_each_is_in_the_log_under_its_name(
+    call: Callable[..., Any], caplog: pytest.LogCaptureFixture
+):
+    legs = [FakeLeg(error=ValueError("broken")) for _ in range(2)]
+
+    with pytest.raises(AllLegsFailedError):
+        call(_skipping(*legs, leg_names=["a", "b"]), "q")
+
+    assert caplog.messages == [
+        "leg 'a' failed as every leg did: ValueError",
+        "leg 'b' failed as every leg did: ValueError",
+    ]
+
+
+@both_ways
 def test_the_causes_are_in_the_legs_order_and_can_be_split_by_kind(call: Callable[..., Any]):
     errors = [ValueError("one"), KeyError("two"), ValueError("three")]
     ensemble = _skipping(*[FakeLeg(error=error) for error in errors], leg_names=["a", "b", "c"])
@@ -426,7 +441,7 @@ def test_a_leg_that_hangs_is_skipped_after_leg_timeout(
 def test_a_leg_that_hangs_is_a_timeout_error_after_leg_timeout(call: Callable[..., Any], over: Any):
     hanging, log = FakeLeg(hangs=True), RunLog()
 
-    with pytest.raises(TimeoutError, match="did not answer within 0.03 s") as raised:
+    with pytest.raises(TimeoutError, match=r"did not answer within 0\.03 s") as raised:
         call(over(hanging, leg_timeout=0.03), "q", {"callbacks": [log]})
 
     assert isinstance(raised.value, LegTimeoutError)

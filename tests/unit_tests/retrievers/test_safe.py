@@ -11,13 +11,17 @@ import time
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.runnables import ConfigurableField, RunnableLambda
 from langchain_core.stores import InMemoryByteStore
+from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_safe_retrievers import (
     AllLegsFailedError,
     CircuitOpenError,
+    ConfigurationError,
     DocumentCache,
     FilterError,
     LegHangingError,
@@ -586,6 +590,63 @@ async def test_two_retrievers_may_share_a_cache():
     assert (await _ask(again))[1].cache == "hit"
 
 
+def _answering(text: str) -> RunnableLambda:
+    return RunnableLambda(lambda query: [Document(page_content=text)])
+
+
+def test_a_shared_cache_in_memory_keeps_apart_what_has_no_settings_to_tell_it_by():
+    cache = DocumentCache()
+    legs = [_answering("one"), _answering("two")]
+    for leg, text in zip(legs * 2, ["one", "two"] * 2, strict=True):
+        assert texts(SafeRetriever(retriever=leg, cache=cache).invoke("q")) == [text]
+
+
+def test_a_leg_that_is_put_in_another_s_place_does_not_give_its_answers():
+    retriever = SafeRetriever(retriever=FakeLeg(documents=["one"]), cache=True)
+    assert texts(retriever.invoke("q")) == ["one"]
+    copied = retriever.model_copy(update={"retriever": FakeLeg(documents=["two"])})
+    assert texts(copied.invoke("q")) == ["two"]
+    retriever.retriever = _answering("three")
+    assert texts(retriever.invoke("q")) == ["three"]
+    retriever.retriever = _answering("four")
+    assert texts(retriever.invoke("q")) == ["four"]
+
+
+def test_retrievers_that_get_a_cache_later_do_not_give_each_other_s_answers():
+    cache = DocumentCache()
+    one, two = (
+        SafeRetriever(retriever=FakeLeg(documents=[text])).model_copy(update={"cache": cache})
+        for text in ("one", "two")
+    )
+    assert [*texts(one.invoke("q")), *texts(two.invoke("q"))] == ["one", "two"]
+    one = SafeRetriever(retriever=_answering("one"))
+    one.cache = DocumentCache(store=InMemoryByteStore())
+    with pytest.raises(ConfigurationError, match="write cache_namespace="):
+        one.invoke("q")
+
+
+def test_settings_of_the_leg_that_are_changed_in_place_are_asked_with():
+    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+    store.add_texts(["a", "b", "c"])
+    leg = store.as_retriever(search_kwargs={"k": 1})
+    retriever = SafeRetriever(retriever=leg, cache=True)
+    assert len(retriever.invoke("a")) == 1
+    leg.search_kwargs["k"] = 3
+    assert len(retriever.invoke("a")) == 3
+    with collect_reports() as reports:
+        retriever.invoke("a")
+    assert reports[0].cache == "hit"
+
+
+def test_fallbacks_and_limits_may_be_given_to_a_copy():
+    retriever = SafeRetriever(retriever=FakeLeg(error=_DOWN), max_retries=0)
+    copied = retriever.model_copy(
+        update={"fallbacks": [FakeLeg(documents=["a"])], "failure_threshold": 1}
+    )
+    assert texts(copied.invoke("q")) == ["a"]
+    assert (copied.circuit, retriever.circuit) == ("open", "closed")
+
+
 # The score floor ----------------------------------------------------------------------------------
 
 
@@ -688,3 +749,20 @@ async def test_each_of_several_that_fail_is_in_the_log(caplog: Any):
         "leg 'second (fallback 1)' ",
         "leg 'third (fallback 2)' ",
     ]
+
+
+@pytest.mark.parametrize("world", _WORLDS)
+async def test_the_deadline_counts_from_the_call_whatever_handlers_take(world: str):
+    class Slow(BaseCallbackHandler):
+        run_inline = True
+
+        def on_retriever_start(self, *_: Any, **__: Any) -> None:
+            time.sleep(0.05)
+
+    leg = FakeLeg(documents=["a"])
+    retriever = SafeRetriever(retriever=leg, deadline=0.04)
+    found, report = await _ask(retriever, world=world, config={"callbacks": [Slow()]})
+
+    assert isinstance(found, LegTimeoutError)
+    assert "the deadline has passed" in str(report.legs[0].error)
+    assert leg.calls == []
