@@ -1,0 +1,1 @@
+"""Files as documents: one module a format."""
