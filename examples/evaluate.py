@@ -84,7 +84,7 @@ dataset = Dataset(
 retriever = HybridRetriever(
     vector=VectorRetriever(InMemoryVectorStore(CharacterEmbeddings())),
     keyword=KeywordRetriever(),
-    weights={"vector": 0.9, "keyword": 0.1},
+    weights={"vector": 1.0, "keyword": 0.0},
     k=3,
 )
 retriever.add_documents(documents)

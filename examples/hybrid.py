@@ -50,7 +50,9 @@ def paragraphs(folder: Path) -> list[Document]:
         )
         for path in sorted(folder.rglob("*"))
         if path.suffix in (".txt", ".md")
-        for place, text in enumerate(path.read_text(encoding="utf-8").split("\n\n"))
+        for place, text in enumerate(
+            path.read_text(encoding="utf-8", errors="replace").split("\n\n")
+        )
         if text.strip()
     ]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from threading import Lock
 from typing import Any
 
@@ -21,6 +21,7 @@ from langchain_safe_retrievers.codec import encode
 from langchain_safe_retrievers.content_id import content_id
 from langchain_safe_retrievers.retrievers.keyword import KeywordRetriever
 from langchain_safe_retrievers.retrievers.vector import VectorRetriever
+from langchain_safe_retrievers.unfinished import noted, notes
 from langchain_safe_retrievers.vector.stores import count
 
 PAGE = 5_000  # documents compared at a time
@@ -114,9 +115,25 @@ def write_changed(
     old = {id: own for id, own in wanted.items() if id not in new}  # noqa: A001 - LangChain's name
     lacking = {**new, **_unlike(keyword, old)}
     if lacking:
-        with keyword.adding(lacking.values()):
+        with noted(keyword.persist_directory, wanted), keyword.adding(lacking.values()):
             if new:
                 vector.add_documents(new.values())
+
+
+def delete_from_both(vector: VectorRetriever, keyword: KeywordRetriever, ids: list[str]) -> None:
+    """Delete documents from both legs.
+
+    Args:
+        vector: The leg that is written first.
+        keyword: The other one.
+        ids: Their ids; unknown ones are passed over.
+
+    Raises:
+        IndexLockedError: Another process is writing to the keyword leg; nothing is deleted.
+    """
+    keyword._writes += 1  # noqa: SLF001 - of this package
+    with noted(keyword.persist_directory, ids), keyword._index.deleting(ids):  # noqa: SLF001
+        vector.delete(ids)
 
 
 def _unlike(
@@ -164,23 +181,37 @@ def _ordered(metadata: dict[str, Any]) -> str:
 
 
 def are_apart(vector: VectorRetriever, keyword: KeywordRetriever) -> bool:
-    """Tell, and warn, if the legs hold unequal numbers of documents: an addition was cut short.
+    """Tell, and warn, if an addition or deletion was cut short between the legs.
 
     Args:
         vector: A leg whose store is a Chroma.
         keyword: The other one.
 
     Returns:
-        Whether they do.
+        Whether they hold unequal numbers of documents, or differ in what was being written when
+        a process ended.
     """
     vectors, keywords = count(vector.store), keyword.count()
+    problem = ""
     if vectors != keywords:
-        warnings.warn(
-            f"the vector leg holds {vectors} documents and the keyword leg {keywords}: an earlier "
-            "addition or deletion was cut short; call repair()",
-            stacklevel=3,
-        )
-    return vectors != keywords
+        problem = f"the vector leg holds {vectors} documents and the keyword leg {keywords}"
+    elif changed := _unfinished(vector, keyword):
+        problem = f"the legs hold {changed} documents differently"
+    if problem:
+        msg = f"{problem}: an earlier addition or deletion was cut short; call repair()"
+        warnings.warn(msg, stacklevel=3)
+    return bool(problem)
+
+
+def _unfinished(vector: VectorRetriever, keyword: KeywordRetriever) -> int:
+    """Return in how many documents the legs differ, of those whose writing was not seen to end."""
+    noted_ids = notes(keyword.persist_directory).values()
+    ids = list(dict.fromkeys(chain.from_iterable(noted_ids)))
+    if not ids:
+        return 0
+    ours, theirs = by_id(vector, ids), by_id(keyword, ids)
+    lost = len(ours.keys() ^ theirs.keys())
+    return lost + sum(_differs(theirs.get(own), ours[own]) for own in ours)
 
 
 def compare(vector: VectorRetriever, keyword: KeywordRetriever) -> Difference:
@@ -225,11 +256,14 @@ def mend(
         difference: Where they differ.
         progress: Wraps what is gone through, to show how far it is.
     """
+    before = notes(keyword.persist_directory)
     wanted = [*difference.missing, *difference.changed]
     for ids in progress(list(pages(wanted, PAGE))):
         keyword.add_documents(vector.get_by_ids(ids))
     if difference.extra:
         keyword.delete(difference.extra)
+    for note in before:
+        note.unlink(missing_ok=True)
 
 
 def pages(items: Iterable[Any], size: int) -> Iterator[list[Any]]:

@@ -7,17 +7,30 @@ the lists are fused.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from langchain_core.documents import Document
 
+from langchain_safe_retrievers.fusion.distribution_based import DistributionBased
+from langchain_safe_retrievers.fusion.noisy_or import NoisyOr
+from langchain_safe_retrievers.fusion.reciprocal_rank import ReciprocalRank
+from langchain_safe_retrievers.fusion.relative_score import RelativeScore
 from langchain_safe_retrievers.in_step import by_id
 from langchain_safe_retrievers.retrievers.keyword import KeywordRetriever
 from langchain_safe_retrievers.retrievers.vector import VectorRetriever
 from langchain_safe_retrievers.vector.nearest import ranks_ids
 
+logger = logging.getLogger(__name__)
+
 ONLY_IDS = "only_ids"  # the legs' argument
+
+# Settings that ask for more of the copies than their ids.
+_NEEDS_COPIES = frozenset({"merge_policy", "provenance_key", "fused_score_key", "id_key"})
+# Fusers that look at ranks and scores alone; others may look at the documents.
+_BLIND = frozenset({NoisyOr, ReciprocalRank, RelativeScore, DistributionBased, type(None)})
 
 
 def by_id_or_content(document: Document) -> str:
@@ -37,6 +50,19 @@ def by_id_or_content(document: Document) -> str:
     """
     known = document.id
     return f"text:{document.page_content}" if known is None else f"id:{known}"
+
+
+def looks_at_copies(retriever: Any) -> bool:
+    """Tell whether a retriever's settings ask for more of what its legs find than ids and scores.
+
+    Args:
+        retriever: A `HybridRetriever`.
+
+    Returns:
+        True for a fuser that is not one of ours, too.
+    """
+    unusual = retriever.identity is not by_id_or_content or type(retriever.fuser) not in _BLIND
+    return unusual or bool(_NEEDS_COPIES & retriever.model_fields_set)
 
 
 @dataclass(frozen=True)
@@ -103,7 +129,11 @@ def read_late(
         As many, in their order; fewer if some were deleted meanwhile.
     """
     ids = [document.id or "" for document in ranked]
-    held = by_id(keyword, ids)
+    try:
+        held = by_id(keyword, ids)
+    except Exception as error:  # noqa: BLE001 - the other leg is there
+        logger.warning("the keyword leg could not read documents: %s", type(error).__name__)
+        held = {}
     if missing := [own for own in ids if own not in held]:
         held |= by_id(vector, missing)
     return [held[own] for own in ids if own in held]

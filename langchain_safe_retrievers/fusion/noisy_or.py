@@ -9,6 +9,8 @@ from typing import ClassVar
 
 from langchain_safe_retrievers.fusion.fuser import Ranking
 
+_AT_LEAST = 17  # of so many scores, one can be 4 deviations above the mean
+
 
 @dataclass(frozen=True)
 class NoisyOr:
@@ -24,11 +26,14 @@ class NoisyOr:
       exponential; where a leg is sure, it is at 5 to 8. A leg that knows little says little.
     - Far above the mean the value grows as z itself does; below it dies away like e^z. The end
       of a list is worth little more than not being in it (which adds 0).
+    - A list of fewer than 17 hits is filled up to 17 with what was not found: zeros, or its lowest
+      score if that is negative. So the only document that has a word stands at z = 4, where an
+      exponential tail has the first of 100; no list of n scores can say more than √(n − 1).
     - There is nothing to tune. What it cannot see: a clueless leg whose scores happen to have a
       long tail looks sure, as to any rule that reads one list at a time.
 
-    Hits of one and the same score, or a single hit, are worth ln 2 each: the mean. Distances
-    are negated first. A leg where any score is missing, NaN or infinite is scored by
+    Seventeen or more hits of one and the same score are worth ln 2 each: the mean. Distances are
+    negated first. A leg where any score is missing, NaN or infinite is scored by
     −ln(rank), the mean shape of an exponential tail, and the report says so. Sources: Pearl,
     "Probabilistic Reasoning in Intelligent Systems", 1988, for the noisy or; Montague and
     Aslam, "Relevance Score Normalization for Metasearch", CIKM 2001, for standard scores.
@@ -38,8 +43,8 @@ class NoisyOr:
         >>> from langchain_safe_retrievers.fusion.fuser import RankedList
         >>> hits = RankedList([Document(page_content=text) for text in "ab"], scores=[3, 1])
         >>> found = NoisyOr().contributions(Ranking(hits, ranks=[1, 2]), weight=1.0)
-        >>> [round(value, 4) for value in found]  # z is 1 and -1
-        [1.3133, 0.3133]
+        >>> [round(value, 4) for value in found]  # of 3, 1 and 15 zeros: z is 3.79 and 1.05
+        [3.8098, 1.3483]
     """
 
     uses_scores: ClassVar[bool] = True
@@ -55,9 +60,10 @@ class NoisyOr:
             One number, at least 0, for each of `leg.ranks`.
         """
         scores = leg.scores or [-log(rank) for rank in leg.ranks]
+        not_found = [min(0.0, *scores)] * (_AT_LEAST - len(scores)) if scores else []
         return [
             weight * (z + log1p(exp(-z)) if z > 0 else log1p(exp(z)))  # never e to a great power
-            for z in standard_scores(scores)
+            for z in standard_scores([*scores, *not_found])[: len(scores)]
         ]
 
 

@@ -8,6 +8,7 @@ deleted documents in N and n until it merges them away. Ties: the document that 
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -136,7 +137,7 @@ class KeywordIndex:
         found = ((from_record(searcher.doc(at), only_id=bare), score) for score, at in hits)
         if matches is not None:
             found = ((document, score) for document, score in found if matches(document))
-        return list(islice(found, k))
+        return list(islice(found, min(k, sys.maxsize)))
 
     def _query(self, terms: Iterable[str], filter: object) -> Any:  # noqa: A002 - LangChain's name
         query, occur = tantivy().Query, tantivy().Occur
@@ -204,7 +205,7 @@ class KeywordIndex:
             Their ids, in order.
         """
         ids: list[str] = []
-        with self._writing, transaction(self._index, self._place(), self.lock_timeout) as writer:
+        with self._transaction() as writer:
             first = self._next_number()
             for position, document in enumerate(documents):
                 id = id_of(document, position)  # noqa: A001 - LangChain's name
@@ -213,7 +214,6 @@ class KeywordIndex:
                 writer.add_document(record)
                 ids.append(id)
             yield ids
-        self._commits += 1
 
     def delete(self, ids: Iterable[str]) -> list[str]:
         """Delete documents, in one commit.
@@ -227,13 +227,35 @@ class KeywordIndex:
         Raises:
             IndexLockedError: Another process is writing.
         """
-        with self._writing, transaction(self._index, self._place(), self.lock_timeout) as writer:
+        with self.deleting(ids) as found:
+            return found
+
+    @contextmanager
+    def deleting(self, ids: Iterable[str]) -> Iterator[list[str]]:
+        """Delete documents as `delete` does; commit when the block ends, unless it raises.
+
+        Args:
+            ids: Their ids; unknown ones are passed over.
+
+        Yields:
+            The ids of those that were there.
+        """
+        with self._transaction() as writer:
             searcher = self._searcher()
             found = [own for own in dict.fromkeys(ids) if self._address(searcher, own) is not None]
             for own in found:
                 writer.delete_documents_by_term("id", own)
-        self._commits += 1
-        return found
+            yield found
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        """Write alone; readers look again after it, however it ended."""
+        with self._writing:
+            try:
+                with transaction(self._index, self._place(), self.lock_timeout) as writer:
+                    yield writer
+            finally:
+                self._commits += 1
 
     def _line(self, document: Document) -> str:
         text = document.page_content if self.index_text is None else self.index_text(document)

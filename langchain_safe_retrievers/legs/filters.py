@@ -9,10 +9,12 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.base import RunnableBindingBase
 from langchain_core.runnables.config import merge_configs
 from langchain_core.runnables.configurable import DynamicRunnable
-from langchain_core.vectorstores import VectorStoreRetriever
+from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
 from langchain_safe_retrievers.errors import FilterError
+from langchain_safe_retrievers.filters import compile_filter
 from langchain_safe_retrievers.legs.arguments import inside
+from langchain_safe_retrievers.vector.stores import adapter_of
 
 
 def filter_for(leg: Any, wanted: Any, config: RunnableConfig | None = None) -> Any:
@@ -38,7 +40,10 @@ def filter_for(leg: Any, wanted: Any, config: RunnableConfig | None = None) -> A
     """
     bound = bound_filter(leg, config)
     joined = both_filters(bound, wanted) if bound else wanted
-    return one_key_each(joined) if wants_one_key(leg) else joined
+    store = _store_of(leg)
+    if store is None:
+        return joined
+    return adapter_of(store).filter(joined, compile_filter(joined), flat=False)
 
 
 def bound_filter(leg: Any, config: RunnableConfig | None = None) -> Any:
@@ -77,19 +82,12 @@ def bound_filter(leg: Any, config: RunnableConfig | None = None) -> Any:
     return found[0] if found else None
 
 
-def wants_one_key(leg: Any) -> bool:
-    """Tell whether a leg's store refuses a filter of several keys, as Chroma does.
-
-    Args:
-        leg: Any `RetrieverLike`.
-
-    Returns:
-        Whether to spell the filter with `$and`.
-    """
+def _store_of(leg: Any) -> VectorStore | None:
+    """Return the store that a leg searches, whatever it is wrapped in."""
     if isinstance(leg, VectorStoreRetriever):
-        return type(leg.vectorstore).__name__ == "Chroma"
+        return leg.vectorstore
     inner = inside(leg)
-    return len(inner) == 1 and wants_one_key(inner[0])
+    return _store_of(inner[0]) if len(inner) == 1 else None
 
 
 def both_filters(first: Any, second: Any) -> Any:
@@ -118,31 +116,3 @@ def both_filters(first: Any, second: Any) -> Any:
         "would replace the leg's, and they can be joined only if both are dicts: write one filter"
     )
     raise FilterError(msg)
-
-
-def one_key_each(filter: Any) -> Any:  # noqa: A002 - LangChain's name
-    """Return a portable filter with every conjunction of keys spelled as `$and`.
-
-    Chroma takes no dict of several keys; the meaning is the same.
-
-    Args:
-        filter: A portable filter; anything else is returned as it is.
-
-    Returns:
-        A filter of one key at every level.
-
-    Example:
-        >>> one_key_each({"lang": "en", "year": {"$gte": 2023, "$lt": 2025}})
-        {'$and': [{'lang': 'en'}, {'year': {'$gte': 2023}}, {'year': {'$lt': 2025}}]}
-    """
-    if not isinstance(filter, Mapping):
-        return filter
-    parts: list[dict[Any, Any]] = []
-    for key, wanted in filter.items():
-        if key in ("$and", "$or") and isinstance(wanted, list | tuple):
-            parts.append({key: [one_key_each(part) for part in wanted]})
-        elif isinstance(wanted, Mapping) and len(wanted) > 1:
-            parts.extend({key: {name: operand}} for name, operand in wanted.items())
-        else:
-            parts.append({key: wanted})
-    return parts[0] if len(parts) == 1 else {"$and": parts}

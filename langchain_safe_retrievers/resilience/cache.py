@@ -144,7 +144,7 @@ class DocumentCache:
                 self._memory[_named(key)] = kept
 
     def _written(self, found: RankedList) -> bytes:
-        expires = f"{time() + self.ttl:0{_STAMP}.3f}"
+        expires = f"{min(time() + self.ttl, _LATEST):0{_STAMP}.3f}"
         return (expires + _to_text(found)).encode()
 
     def __reduce__(self) -> tuple[type[DocumentCache], tuple[float, int, ByteStore | None, float]]:
@@ -152,6 +152,7 @@ class DocumentCache:
         return (DocumentCache, (self.ttl, self.max_chars, self.store, self.timeout))
 
 
+_LATEST = 10.0**11  # seconds since 1970 that a stamp has room for: the year 5138
 _STAMP = 16  # characters before the answer: when it expires, in seconds since 1970
 
 

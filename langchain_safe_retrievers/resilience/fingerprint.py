@@ -13,13 +13,22 @@ from langchain_safe_retrievers.codec import encode
 from langchain_safe_retrievers.errors import MetadataError
 
 _MAX_LEVELS = 20
+# What our own retrievers remember from call to call, which no answer depends on.
+_STATE = frozenset(
+    {
+        "langchain_safe_retrievers.in_step.WriteLock",
+        "langchain_safe_retrievers.late_reading.InStep",
+        "langchain_safe_retrievers.retrievers.safe_state.SafeState",
+    }
+)
 
 
 def fingerprint(retriever: object) -> tuple[str, tuple[str, ...]]:
     """Return a text of a retriever's settings, and what in it cannot be told apart.
 
     Classes, fields of pydantic models and dataclasses, and plain values are told apart. A
-    function is told by its name only, and any other object (a store, a client) by its class.
+    function is told by its name only, and any other object (a store, a client), in a private
+    attribute too, by its class.
 
     Args:
         retriever: Any Runnable.
@@ -43,8 +52,13 @@ def _settings(value: Any, opaque: list[str], levels: int) -> Any:
         fields = {
             name: _settings(getattr(value, name, None), opaque, levels - 1)
             for name, field in type(value).model_fields.items()
-            if field.exclude is not True
+            if field.exclude is not True or getattr(value, name, None) is not None
         }
+        for name, held in (value.__pydantic_private__ or {}).items():
+            if isinstance(held, str):
+                fields[name] = held
+            elif _class_name(held) not in _STATE:
+                _plain(held, opaque)  # an index, a client: not a setting, but what answers
         return [_class_name(value), fields]
     if is_dataclass(value) and not isinstance(value, type) and levels:
         return [_class_name(value), _settings(vars(value), opaque, levels - 1)]

@@ -29,6 +29,7 @@ from langchain_safe_retrievers.in_step import (
     WriteLock,
     are_apart,
     compare,
+    delete_from_both,
     mend,
     pages,
     with_ids,
@@ -38,18 +39,17 @@ from langchain_safe_retrievers.late_reading import (
     ONLY_IDS,
     InStep,
     by_id_or_content,
+    looks_at_copies,
     read_late,
 )
 from langchain_safe_retrievers.legs.names import named_legs, weights_by_name
 from langchain_safe_retrievers.retrieval import Retrieval
 from langchain_safe_retrievers.retrievers.ensemble import SafeEnsembleRetriever
 from langchain_safe_retrievers.retrievers.keyword import KeywordRetriever
-from langchain_safe_retrievers.retrievers.vector import VectorRetriever
+from langchain_safe_retrievers.retrievers.vector import VectorRetriever, listed
 from langchain_safe_retrievers.trace import traces_are_collected
 from langchain_safe_retrievers.vector.stores import batch_size, open_chroma
 
-# Settings that ask for more of the copies than their ids.
-_NEEDS_COPIES = frozenset({"merge_policy", "provenance_key", "fused_score_key", "id_key"})
 _FETCH_AT_LEAST = 100  # scores tell more of a leg, the more of its list is seen
 
 
@@ -263,16 +263,13 @@ class HybridRetriever(SafeEnsembleRetriever):
             ids: Their ids; unknown ones are passed over.
 
         Raises:
+            IndexLockedError: Another process is writing; nothing is deleted.
             ConfigurationError: `ids` is a string, or the retriever has not both legs.
         """
-        if isinstance(ids, str):
-            msg = f'delete was given ids={ids!r}; expected a list of ids, such as ["1", "2"]'
-            raise ConfigurationError(msg)
         vector, keyword = self._both()
-        ids = list(ids)
+        ids = listed(ids)
         with self._written_in_step():
-            vector.delete(ids)
-            keyword.delete(ids)
+            delete_from_both(vector, keyword, ids)
 
     async def adelete(self, ids: Iterable[str]) -> None:
         """Delete documents, without blocking the loop; see `delete`.
@@ -366,7 +363,7 @@ class HybridRetriever(SafeEnsembleRetriever):
         self, handlers: Sequence[object], retrieval: Retrieval
     ) -> tuple[VectorRetriever, KeywordRetriever] | None:
         """Ask the legs for ids alone if they hold the same and nobody looks at what they return."""
-        unusual = self.identity is not by_id_or_content or _NEEDS_COPIES & self.model_fields_set
+        unusual = type(self) is not HybridRetriever or looks_at_copies(self)
         watched = handlers or traces_are_collected()
         in_step = self._in_step
         if unusual or watched or retrieval.arguments or in_step is None:

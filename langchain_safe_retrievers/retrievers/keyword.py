@@ -14,7 +14,7 @@ from langchain_core.callbacks import (
 from langchain_core.documents import Document
 from langchain_core.indexing import DeleteResponse, UpsertResponse
 from langchain_core.indexing.base import DocumentIndex
-from langchain_core.runnables import run_in_executor
+from langchain_core.runnables import RunnableSerializable, run_in_executor
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from langchain_safe_retrievers.documents import without_content
@@ -108,6 +108,27 @@ class KeywordRetriever(DocumentIndex):
         given = {name: getattr(self, name) for name in ("k", "language")}
         asked = {name: value for name, value in given.items() if name in self.model_fields_set}
         return {"tokenizer": name_of(self.tokenizer), **asked}
+
+    def configurable_fields(self, **kwargs: Any) -> RunnableSerializable[str, list[Document]]:
+        """Let fields be configured at run time, of an index in a directory.
+
+        Args:
+            **kwargs: As for every Runnable.
+
+        Returns:
+            A Runnable that makes a retriever of the configured fields for each call.
+
+        Raises:
+            ConfigurationError: The index is in memory: one made anew would be empty.
+        """
+        if self.persist_directory is None:
+            msg = (
+                f"{', '.join(kwargs)} cannot be configured at run time: a KeywordRetriever made "
+                "with other fields has a new index, and in memory that is empty; give k with "
+                "each call, invoke(query, k=3), or give the index a persist_directory"
+            )
+            raise ConfigurationError(msg)
+        return super().configurable_fields(**kwargs)
 
     # Making one -----------------------------------------------------------------------------------
 

@@ -118,9 +118,12 @@ class VectorRetriever(BaseRetriever):
 
         Args:
             ids: Their ids; unknown ones are passed over.
+
+        Raises:
+            ConfigurationError: `ids` is a string.
         """
+        ids, size = listed(ids), batch_size(self.store)
         self._writes += 1
-        ids, size = list(ids), batch_size(self.store)
         for start in range(0, len(ids), size):
             self._own.delete(ids[start : start + size])
 
@@ -133,7 +136,7 @@ class VectorRetriever(BaseRetriever):
         Returns:
             The documents.
         """
-        size = batch_size(self.store)
+        ids, size = listed(ids), batch_size(self.store)
         pages = (ids[start : start + size] for start in range(0, len(ids), size))
         found = (document for page in pages for document in self._own.by_ids(page))
         return list(map(self._reader(), found))
@@ -310,3 +313,26 @@ def _check_unicode(text: str, name: str) -> None:
         return
     msg = f"{name} is no valid Unicode: it has lone surrogates in it; expected text as it is read"
     raise ConfigurationError(msg)
+
+
+def listed(ids: Iterable[str]) -> list[str]:
+    """Return ids, each once: stores refuse repeated ones.
+
+    Args:
+        ids: Read once.
+
+    Returns:
+        The ids, in order.
+
+    Raises:
+        ConfigurationError: It is a string, or has something else than strings in it.
+
+    Example:
+        >>> listed(["2", "1", "2"])
+        ['2', '1']
+    """
+    listed_once = None if isinstance(ids, str) or ids is None else list(dict.fromkeys(ids))
+    if listed_once is None or not all(isinstance(own, str) for own in listed_once):
+        msg = f'ids is {ids!r:.100}; expected a list of ids, such as ["1", "2"]'
+        raise ConfigurationError(msg)
+    return listed_once

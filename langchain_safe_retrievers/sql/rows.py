@@ -64,7 +64,7 @@ class Layout:
             Document(
                 page_content=_text(values[self.text]),
                 metadata=metadata,
-                id=None if number is None else _text(number),
+                id=None if number is None else _id(number),
             ),
             _score(values.get(self.score) if self.score else None),
         )
@@ -83,6 +83,16 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _id(value: Any) -> str:
+    """Return an id as text: bytes that are none in hexadecimal, so that no two become one."""
+    if not isinstance(value, bytes):
+        return str(value)
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.hex()
 
 
 def _score(value: Any) -> float | None:

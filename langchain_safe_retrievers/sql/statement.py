@@ -91,6 +91,12 @@ class StatementSearch:
             msg = "the statement returns no rows; expected a SELECT"
             raise ConfigurationError(msg)
         names = tuple(result.keys())
+        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+            msg = (
+                f"the statement returns {', '.join(map(repr, twice))} more than once, and only one "
+                "could be kept; give each column a name of its own: SELECT a.name AS a_name"
+            )
+            raise ConfigurationError(msg)
         for name in self.layout.names():
             if name not in names:
                 msg = f"the statement returns no column {name!r}; it returns {', '.join(names)}"

@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 
 from langchain_safe_retrievers.documents import trusted_document
 from langchain_safe_retrievers.errors import ConfigurationError
+from langchain_safe_retrievers.merging.copying import copy_containers
 from langchain_safe_retrievers.vector.flat import from_flat, to_flat
 from langchain_safe_retrievers.vector.where import to_where
 
@@ -106,7 +107,7 @@ class Adapter:
         Raises:
             MetadataError: A value cannot be represented.
         """
-        return to_flat(metadata, owner=owner(id)) if flat else metadata
+        return to_flat(metadata, owner=owner(id)) if flat else copy_containers(dict(metadata))
 
     def read(self, document: Document, *, flat: bool) -> Document:
         """Return a document as it was added.
@@ -151,7 +152,7 @@ class Adapter:
 
 
 class InMemory(Adapter):
-    """LangChain's `InMemoryVectorStore`: takes a predicate for a filter."""
+    """LangChain's `InMemoryVectorStore`: takes a predicate for a filter, returns what it holds."""
 
     def documents(self) -> Iterator[Document]:
         """Yield every document.
@@ -160,6 +161,19 @@ class InMemory(Adapter):
             The documents.
         """
         yield from self.store.get_by_ids(list(self.store.store))
+
+    def read(self, document: Document, *, flat: bool) -> Document:
+        """Return a copy of a document, so that nobody changes what the store holds.
+
+        Args:
+            document: As the store returned it.
+            flat: Whether its metadata was written flat.
+
+        Returns:
+            The document.
+        """
+        found = super().read(document, flat=flat)
+        return with_metadata(found, copy_containers(found.metadata))
 
     def filter(self, wanted: object, matches: Matches, *, flat: bool) -> object:
         """Return the filter as a predicate of documents as they are held.
@@ -174,7 +188,8 @@ class InMemory(Adapter):
         """
         if matches is None:
             return wanted
-        return lambda document: matches(self.read(document, flat=flat))
+        held = super().read
+        return lambda document: matches(held(document, flat=flat))
 
 
 def with_metadata(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 from uuid import uuid4
@@ -62,13 +63,13 @@ def open_chroma(embedding: Embeddings, directory: Path | None) -> VectorStore:
     """
     chroma = load("langchain_chroma", "chroma").Chroma
     name = "documents" if directory is not None else f"documents-{uuid4()}"  # memory is shared
-    store: VectorStore = chroma(
-        name,
-        embedding,
-        persist_directory=None if directory is None else str(directory),
-        collection_configuration={"hnsw": {"space": "cosine"}},
-    )
-    return store
+    make = partial(chroma, name, embedding, collection_configuration={"hnsw": {"space": "cosine"}})
+    if directory is not None:
+        return make(persist_directory=str(directory))  # type: ignore[no-any-return]
+    try:
+        return make()  # type: ignore[no-any-return]
+    except ValueError:  # a process has one Chroma in memory, and this one has an EphemeralClient's
+        return make(client=load("chromadb", "chroma").EphemeralClient())  # type: ignore[no-any-return]
 
 
 def count(store: VectorStore) -> int:

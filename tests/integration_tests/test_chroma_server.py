@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -26,8 +26,9 @@ Opened = Callable[..., Chroma]
 
 
 @pytest.fixture(scope="module", params=["embedded", "server"])
-def opened(request: pytest.FixtureRequest) -> Opened:
-    """Return what makes an empty collection."""
+def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
+    """Return what makes an empty collection; the clients of a server are closed in the end."""
+    made: list[Chroma] = []
     at: dict[str, Any] = {}
     if request.param == "server":
         at = {"host": "127.0.0.1", "port": request.getfixturevalue("chroma_port")}
@@ -35,9 +36,14 @@ def opened(request: pytest.FixtureRequest) -> Opened:
     def make(space: Any = "cosine") -> Chroma:
         configuration: Any = {"hnsw": {"space": space}}
         name = f"test-{uuid.uuid4()}"
-        return Chroma(name, Angles(), collection_configuration=configuration, **at)
+        store = Chroma(name, Angles(), collection_configuration=configuration, **at)
+        made.append(store)
+        return store
 
-    return make
+    yield make
+    if request.param == "server":
+        for store in made:
+            store._client.close()
 
 
 @pytest.fixture(scope="module")

@@ -55,14 +55,31 @@ def fused(*legs: RankedList, weights: list[float] | None = None) -> str:
 def test_scores_count_by_their_distance_from_the_mean_in_deviations(
     scores: tuple[Any, ...], expected: list[float]
 ) -> None:
-    assert contributions(*scores) == pytest.approx(expected)
+    """Each score nine times: a list that needs not be filled up, of the same mean and deviation."""
+    found = contributions(*(score for score in scores for _ in range(9)))
+    assert found[::9] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    "scores", [(7,), (0,), (-5,), (3, 3, 3), (0.1, 0.1, 0.1), (0, 0), (5e-324, 0)]
-)
-def test_one_hit_or_equal_scores_are_worth_the_mean(scores: tuple[float, ...]) -> None:
-    assert contributions(*scores) == pytest.approx([log(2)] * len(scores))
+@pytest.mark.parametrize("scores", [(7,), (0,), (-5,), (0.1,), (5e-324,)])
+def test_seventeen_equal_scores_are_worth_the_mean(scores: tuple[float, ...]) -> None:
+    assert contributions(*scores[:1] * 17) == pytest.approx([log(2)] * 17)
+
+
+@pytest.mark.parametrize("score", [7, 0.3, 1e-300, 1e308])
+def test_a_single_hit_is_four_deviations_above_what_was_not_found(score: float) -> None:
+    """Of 1 and 16 zeros the mean is 1/17 and the deviation 4/17."""
+    assert contributions(score) == pytest.approx([log1p(exp(4))])
+
+
+def test_a_short_list_is_filled_up_to_seventeen_with_zeros_or_its_lowest_score() -> None:
+    assert contributions(9, 5, 2) == contributions(9, 5, 2, *[0] * 14)[:3]
+    assert contributions(9, 5, -2) == contributions(9, 5, *[-2] * 15)[:3]
+    assert contributions(-5) == pytest.approx([log(2)])  # nothing lower is known
+
+
+def test_the_only_document_that_has_a_word_comes_before_what_merely_resembles_the_query() -> None:
+    resembling = leg("abcdefghijklmnopqrst", [0.42, *(0.3 - 0.01 * n for n in range(19))])
+    assert fused(resembling, leg("t", [7.5]))[0] == "t"
 
 
 def test_no_hits_contribute_nothing() -> None:
@@ -151,7 +168,7 @@ def test_the_weight_scales_the_contribution(scores: list[float], weight: float) 
 
 
 @given(
-    st.lists(st.integers(-1000, 1000), min_size=1, max_size=8),
+    st.lists(st.integers(-1000, 1000), min_size=17, max_size=24),
     st.integers(-1000, 1000),
     st.integers(1, 1000),
 )

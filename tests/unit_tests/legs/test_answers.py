@@ -45,7 +45,7 @@ def _generated() -> Iterator[Any]:
         ([("a", 0.5), (_B, 2)], ["a", "b"]),
         (RankedList([_A, _B]), ["a", "b"]),
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_these_answers_are_read_as_a_ranked_list(answer: Any, expected: list[str]):
     found = read_answer(answer, "vector", "cats")

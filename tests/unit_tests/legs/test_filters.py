@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_safe_retrievers import FilterError, SafeEnsembleRetriever, UnacceptedArgumentError
-from langchain_safe_retrievers.legs.filters import filter_for, one_key_each
+from langchain_safe_retrievers.legs.filters import filter_for
 from langchain_safe_retrievers.testing import texts
 
 _EMBEDDING = DeterministicFakeEmbedding(size=8)
@@ -70,9 +70,23 @@ def test_the_same_filter_twice_is_one():
     assert filter_for(leg, {"tenant": 1}) == {"tenant": 1}
 
 
-def test_what_is_no_mapping_is_left_as_it_is():
-    assert one_key_each("tenant == 1") == "tenant == 1"
-    assert one_key_each({"a": 1}) == {"a": 1}
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({"lang": "en", "year": 2024}, ["a", "d"]),
+        ({"tenant": {"$exists": True}, "lang": {"$like": "d%"}}, ["c"]),
+        ({"$not": {"lang": "en"}}, ["c"]),
+        (lambda document: document.page_content == "b", ["b"]),
+    ],
+)
+def test_a_store_that_does_not_speak_the_portable_filter_is_given_its_own(
+    chroma: Any, wanted: Any, found: list[str]
+):
+    memory = InMemoryVectorStore(_EMBEDDING)
+    memory.add_documents(_DOCUMENTS)
+
+    assert _found(chroma.as_retriever(), wanted) == found
+    assert _found(memory.as_retriever(), wanted) == found
 
 
 def test_an_argument_that_no_search_of_the_store_declares_is_an_error(chroma: Any):

@@ -9,8 +9,9 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_safe_retrievers import ReciprocalRank, SafeEnsembleRetriever
+from langchain_safe_retrievers import ReciprocalRank, SafeEnsembleRetriever, SafeRetriever
 from langchain_safe_retrievers.resilience.fingerprint import fingerprint
+from langchain_safe_retrievers.retrievers.keyword import KeywordRetriever
 from langchain_safe_retrievers.testing import FakeLeg
 
 
@@ -61,3 +62,10 @@ def test_a_fuser_with_other_constants_is_another():
     other = SafeEnsembleRetriever(retrievers=[FakeLeg()], fuser=ReciprocalRank(2))
 
     assert fingerprint(one) != fingerprint(other)
+
+
+def test_an_index_in_a_private_attribute_cannot_be_seen_into():
+    (index,) = fingerprint(KeywordRetriever.from_texts(["bees"]))[1]
+    assert index == "langchain_safe_retrievers.keyword.index.KeywordIndex"
+    known = fingerprint(SafeRetriever(retriever=FakeLeg()))[1]
+    assert "langchain_safe_retrievers" not in str(known)

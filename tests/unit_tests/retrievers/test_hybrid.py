@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+import shutil
 import uuid
 import warnings
+from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,6 +29,7 @@ from langchain_safe_retrievers.errors import (
     IndexLockedError,
     MetadataError,
 )
+from langchain_safe_retrievers.fusion.fuser import Ranking
 from langchain_safe_retrievers.fusion.noisy_or import NoisyOr
 from langchain_safe_retrievers.identity import by_content
 from langchain_safe_retrievers.in_step import Difference, compare
@@ -317,6 +320,47 @@ def uncommitted(*_: object):
     raise ZeroDivisionError
 
 
+def cut_short(monkeypatch, write: Callable[..., Any], given: Any) -> None:
+    """Write to both legs, killed before the keyword leg commits."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Chroma, "add_documents", interrupted(Chroma.add_documents))
+        patch.setattr(Chroma, "delete", interrupted(Chroma.delete))
+        with pytest.raises(KeyboardInterrupt):
+            write(given)
+
+
+def interrupted(write: Callable[..., Any]) -> Callable[..., Any]:
+    def written(*args: Any, **kwargs: Any) -> None:
+        write(*args, **kwargs)
+        raise KeyboardInterrupt
+
+    return written
+
+
+def test_a_change_that_was_cut_short_is_told_though_the_numbers_are_equal(tmp_path, monkeypatch):
+    retriever = HybridRetriever.from_documents([document("1")], FAKE, persist_directory=tmp_path)
+    cut_short(monkeypatch, retriever.add_documents, [document("1", "wasps")])
+
+    with pytest.warns(UserWarning, match=r"differently: .* call repair\(\)"):
+        opened = HybridRetriever.from_documents([], FAKE, persist_directory=tmp_path)
+    (found,) = opened.invoke("wasps")
+    assert found.page_content == "wasps"
+    assert opened.repair().changed == ("1",)
+    again = HybridRetriever.from_documents(
+        [], FAKE, persist_directory=tmp_path
+    )  # without a warning
+    assert held(again) == {"1": "wasps"}
+
+
+def test_a_change_that_was_cut_short_and_made_again_is_told_no_more(tmp_path, monkeypatch):
+    retriever = HybridRetriever.from_documents([document("1")], FAKE, persist_directory=tmp_path)
+    cut_short(monkeypatch, retriever.add_documents, [document("1", "wasps")])
+    cut_short(monkeypatch, retriever.delete, ["1"])
+    retriever.add_documents([document("1", "ants")])
+    opened = HybridRetriever.from_documents([], FAKE, persist_directory=tmp_path)
+    assert held(opened) == {"1": "ants"}
+
+
 def test_adding_again_after_an_addition_was_cut_short_writes_what_is_missing(monkeypatch):
     embedding = Counting()
     retriever = HybridRetriever.from_documents([], embedding)
@@ -347,6 +391,16 @@ def test_nothing_is_embedded_while_another_writes_to_the_keyword_leg(tmp_path):
         retriever.add_documents([document("1")])
     assert embedding.embedded == []
     assert retriever.check().extra == ("2",)
+
+
+def test_nothing_is_deleted_while_another_writes_to_the_keyword_leg(tmp_path):
+    retriever = HybridRetriever.from_documents([document("1")], FAKE, persist_directory=tmp_path)
+    other = KeywordRetriever(persist_directory=tmp_path / "keyword")
+    with other.adding([]), pytest.raises(IndexLockedError):
+        retriever.delete(["1"])
+    assert held(retriever) == {"1": "bees"}
+    retriever.delete(["1"])
+    assert held(retriever) == {}
 
 
 def test_large_additions_go_in_batches_that_the_store_takes(monkeypatch):
@@ -454,6 +508,43 @@ def test_legs_that_were_not_made_in_step_are_read_in_full_and_folded():
     keyword = KeywordRetriever.from_texts(["bees"], [{"y": 2}], ["1"])
     found = HybridRetriever(vector=store, keyword=keyword).invoke("bees")
     assert found == [document("1", "bees", x=1, y=2)]
+
+
+class Newest:
+    """A fuser that looks at the documents."""
+
+    def contributions(self, leg: Ranking, weight: float) -> list[float]:
+        return [weight * leg.documents[rank - 1].metadata["a"]["b"][0] for rank in leg.ranks]
+
+
+class OnlyNew(HybridRetriever):
+    """Looks at the documents before they are fused."""
+
+    def weighted_reciprocal_rank(self, doc_lists: list[list[Document]]) -> list[Document]:
+        new = [[own for own in found if own.metadata["a"]["b"][0] > 27] for found in doc_lists]
+        return super().weighted_reciprocal_rank(new)
+
+
+def test_a_fuser_or_subclass_of_a_user_s_sees_whole_documents():
+    assert [own.id for own in thirty(fuser=Newest()).invoke("bees", k=2)] == ["29", "28"]
+    documents = [document(str(n), "bees", a={"b": (n,)}) for n in range(30)]
+    found = OnlyNew.from_documents(documents, FAKE).invoke("bees")
+    assert sorted(own.id for own in found) == ["28", "29"]
+
+
+def test_a_keyword_leg_that_cannot_be_read_does_not_cost_what_the_vector_leg_found(tmp_path):
+    retriever = thirty(persist_directory=tmp_path, on_leg_error="skip")
+    assert len(retriever.invoke("bees 1")) == 5
+    shutil.rmtree(tmp_path / "keyword")
+    assert [own.page_content[:4] for own in retriever.invoke("bees 1")] == ["bees"] * 5
+
+
+def test_an_id_may_be_deleted_twice_in_one_call():
+    retriever = thirty()
+    retriever.delete(["1", "1"])
+    assert len(held(retriever)) == 29
+    with pytest.raises(ConfigurationError, match="expected a list of ids"):
+        retriever.delete("12")
 
 
 # From a store that is there -----------------------------------------------------------------------

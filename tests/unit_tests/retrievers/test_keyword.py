@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.runnables import ConfigurableField
 from langchain_tests.integration_tests import RetrieversIntegrationTests
 from pydantic import ValidationError
 
@@ -303,3 +304,17 @@ def test_documents_that_are_being_added_are_there_once_the_block_has_ended_well(
     with retriever.adding([Document(page_content="bees", id="1")]) as ids:
         assert retriever.count() == 0
     assert (ids, retriever.count()) == (["1"], 1)
+
+
+def test_an_index_in_memory_is_not_made_anew_by_configurable_fields(tmp_path):
+    field = ConfigurableField(id="key")
+    with pytest.raises(ConfigurationError, match="score_key cannot be configured at run time"):
+        KeywordRetriever.from_texts(["bees"]).configurable_fields(score_key=field)
+    kept = KeywordRetriever.from_texts(["bees"], persist_directory=tmp_path)
+    configured = kept.configurable_fields(score_key=field)
+    (found,) = configured.invoke("bees", config={"configurable": {"key": "s"}})
+    assert found.metadata.keys() == {"s"}
+
+
+def test_k_may_be_any_whole_number_above_the_size():
+    assert len(KeywordRetriever.from_texts(["bees"]).invoke("bees", k=2**70)) == 1

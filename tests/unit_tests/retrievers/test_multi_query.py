@@ -237,8 +237,14 @@ def test_queries_are_read_from_any_usual_form(call: Callable[..., Any], form: st
     assert texts(call(SafeMultiQueryRetriever(retriever=_ECHO, llm_chain=chain), "q")) == ["a", "b"]
 
 
+def _type_name(value: object) -> str:
+    return type(value).__name__
+
+
 @every_way
-@pytest.mark.parametrize("output", [None, 7, 1.5, object(), {"answer": "a"}, [7], b"a"], ids=repr)
+@pytest.mark.parametrize(
+    "output", [None, 7, 1.5, object(), {"answer": "a"}, [7], b"a"], ids=_type_name
+)
 def test_any_other_form_is_an_error_that_says_what_came(call: Callable[..., Any], output: Any):
     leg = FakeLeg()
     chain = RunnableLambda(lambda inputs: output)

@@ -601,6 +601,15 @@ def test_a_shared_cache_in_memory_keeps_apart_what_has_no_settings_to_tell_it_by
         assert texts(SafeRetriever(retriever=leg, cache=cache).invoke("q")) == [text]
 
 
+def test_calls_with_configured_settings_are_answered_from_the_cache():
+    retriever = SafeRetriever(retriever=_answering("one"), cache=True)
+    configured = retriever.configurable_fields(min_score=ConfigurableField(id="floor"))
+    for expected in ("miss", "hit"):
+        with collect_reports() as reports:
+            configured.invoke("q", config={"configurable": {"floor": 0.5}})
+        assert reports[0].cache == expected
+
+
 def test_a_leg_that_is_put_in_another_s_place_does_not_give_its_answers():
     retriever = SafeRetriever(retriever=FakeLeg(documents=["one"]), cache=True)
     assert texts(retriever.invoke("q")) == ["one"]

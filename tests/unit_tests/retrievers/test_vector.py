@@ -239,6 +239,28 @@ def test_an_id_is_made_of_the_contents_and_the_last_of_one_id_stays():
     assert sorted(document.page_content for document in retriever.documents()) == ["a", "c"]
 
 
+@pytest.mark.parametrize("make", [chroma, lambda: InMemoryVectorStore(FAKE)])
+def test_nobody_changes_what_the_store_holds_by_changing_documents(make):
+    retriever = VectorRetriever(make())
+    own = Document(page_content="a", metadata={"x": [{"y": 1}]}, id="1")
+    retriever.add_documents([own])
+    own.metadata["x"].append("added later")
+    for read in (lambda: retriever.invoke("a"), lambda: retriever.get_by_ids(["1"])):
+        read()[0].metadata["x"][0]["y"] = "changed"
+        assert read()[0].metadata == {"x": [{"y": 1}]}
+
+
+def test_ids_may_be_repeated_and_a_string_is_no_list_of_them():
+    retriever = VectorRetriever(chroma())
+    retriever.add_documents([Document(page_content=text, id=text) for text in "abc"])
+    retriever.delete(["a", "a"])
+    assert [own.id for own in retriever.get_by_ids(["b", "b", "a"])] == ["b"]
+    for refused in (retriever.delete, retriever.get_by_ids):
+        for wrong in ("bc", [1], None):
+            with pytest.raises(ConfigurationError, match=r"ids is .*; expected a list of ids"):
+                refused(wrong)
+
+
 def test_it_takes_k_and_filter_and_refuses_a_k_that_is_none():
     retriever = VectorRetriever(chroma(), k=2)
     assert takes(retriever, "k")

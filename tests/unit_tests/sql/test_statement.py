@@ -109,3 +109,13 @@ def test_a_column_that_is_not_returned_is_named(
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
         find(url, "SELECT id, text FROM docs", **settings)
+
+
+def test_a_column_that_is_returned_twice_is_named_for_only_one_could_be_kept(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="returns 'lang' more than once"):
+        find(url, "SELECT id, text, lang, 'x' AS lang FROM docs")
+
+
+def test_ids_of_bytes_that_are_no_text_stay_apart(url: str) -> None:
+    rows = "SELECT x'ff' AS id, 'a' AS text UNION SELECT x'fe', 'b' UNION SELECT x'61', 'c'"
+    assert sorted(own.id for own in find(url, rows)) == ["a", "fe", "ff"]

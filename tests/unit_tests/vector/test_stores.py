@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -104,3 +106,16 @@ def test_an_id_may_be_anything_and_an_unknown_one_is_passed_over():
     retriever.delete([])
     retriever.delete(["x", "§ 1/2"])
     assert list(retriever.documents()) == []
+
+
+def test_a_chroma_in_memory_opens_beside_a_client_of_other_settings():
+    code = (
+        "import chromadb; chromadb.EphemeralClient()\n"
+        "from langchain_core.embeddings import DeterministicFakeEmbedding\n"
+        "from langchain_safe_retrievers.vector.stores import open_chroma\n"
+        "print(open_chroma(DeterministicFakeEmbedding(size=4), None)._collection.count())"
+    )
+    done = subprocess.run(  # noqa: S603 - our own code
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "0"
