@@ -43,7 +43,7 @@ def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
     yield make
     if request.param == "server":
         for store in made:
-            store._client.close()
+            store._client._server._session.close()  # its close() leaves the connections open
 
 
 @pytest.fixture(scope="module")

@@ -558,7 +558,9 @@ TAGGED: dict[str, dict[str, Any]] = {
 
 
 def collect(name: str, documents: Mapping[str, Mapping[str, Any]]) -> chromadb.Collection:
-    collection = chromadb.EphemeralClient().get_or_create_collection(name, embedding_function=None)
+    collection = chromadb.Client(chromadb.config.Settings()).get_or_create_collection(
+        name, embedding_function=None
+    )
     collection.upsert(
         ids=list(documents),
         embeddings=np.eye(len(documents), 2, dtype=np.float32),

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from chromadb import EphemeralClient
 from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -165,7 +164,6 @@ def test_a_real_store_is_made_anew_for_each_of_its_parameters():
         store = Chroma(
             f"ef-{ef}",
             DeterministicFakeEmbedding(size=16),
-            client=EphemeralClient(),
             collection_configuration={"hnsw": {"ef_search": ef}},
         )
         store.add_documents(documents)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from chromadb import EphemeralClient
 from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
@@ -27,7 +26,7 @@ _DOCUMENTS = [
 
 @pytest.fixture
 def chroma() -> Any:
-    store = Chroma("filters", _EMBEDDING, client=EphemeralClient())
+    store = Chroma("filters", _EMBEDDING)
     store.reset_collection()
     store.add_documents(_DOCUMENTS)
     return store
