@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,8 @@ from langchain_safe_retrievers.evaluation.side_by_side import aside_by_side, sid
 from langchain_safe_retrievers.evaluation.unanswerable import Refusals, best_score
 from langchain_safe_retrievers.legs.answers import read_answer
 from langchain_safe_retrievers.report import RetrievalReport, collect_reports, error_text
+
+logger = logging.getLogger(__name__)
 
 METRICS = ("nDCG@10", "R@10", "RR@10")
 MISTAKES = (ConfigurationError, FilterError, MissingExtraError, UnacceptedArgumentError)
@@ -202,6 +205,7 @@ class _Asking:
         judged = [replace(each, values=values.get(each.query_id, {})) for each in results]
         unanswerable = [each for each in judged if not each.values]
         answerable = [each for each in judged if each.values]
+        self._compare_ids(results)
         return Evaluation(
             name_of(self.retriever),
             self.dataset.name,
@@ -209,6 +213,20 @@ class _Asking:
             judged,
             Refusals.of(unanswerable, answerable, self.floor),
         )
+
+    def _compare_ids(self, results: Sequence[QueryResult]) -> None:
+        """Tell if no document that a judgement names was ever returned: it may have another id."""
+        named = {known for each in self.dataset.judgements.values() for known in each}
+        returned = {known for each in results for known in each.documents}
+        if named and returned and named.isdisjoint(returned):
+            logger.warning(
+                "none of the %d judged documents was returned to any question; the judgements "
+                "name documents as %r, the retriever returns them as %r: is Dataset(doc_id_key=…) "
+                "what you want?",
+                len(named),
+                min(named),
+                min(returned),
+            )
 
 
 def name_of(retriever: Any) -> str:

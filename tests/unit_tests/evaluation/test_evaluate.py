@@ -296,3 +296,13 @@ def test_an_evaluation_is_saved_and_loaded_whole(tmp_path):
     found.save(tmp_path / "found.json")
 
     assert Evaluation.load(tmp_path / "found.json") == found
+
+
+def test_judgements_that_know_documents_by_other_ids_are_told_of(caplog: pytest.LogCaptureFixture):
+    dataset = Dataset({"1": "Who makes honey?"}, {"1": {"bees.md": 1}})
+    leg = FakeLeg(documents=[Document(page_content="Bees.", id="docs/bees.md")])
+    evaluate(leg, dataset, ["RR@10"])
+
+    assert (
+        "name documents as 'bees.md', the retriever returns them as 'docs/bees.md'" in caplog.text
+    )
