@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from uuid import uuid4
 
 from langchain_core.documents import Document
@@ -68,8 +68,17 @@ def open_chroma(embedding: Embeddings, directory: Path | None) -> VectorStore:
         return make(persist_directory=str(directory))  # type: ignore[no-any-return]
     try:
         return make()  # type: ignore[no-any-return]
-    except ValueError:  # a process has one Chroma in memory, and this one has an EphemeralClient's
-        return make(client=load("chromadb", "chroma").EphemeralClient())  # type: ignore[no-any-return]
+    except (
+        ValueError
+    ):  # a process has one Chroma in memory, and this one was made with other settings
+        return make(client=_client_of_memory())  # type: ignore[no-any-return]
+
+
+def _client_of_memory() -> Any:
+    """Return a client of the Chroma in memory that the process has, whatever its settings."""
+    shared = load("chromadb.api.shared_system_client", "chroma").SharedSystemClient
+    systems = shared._identifier_to_system  # noqa: SLF001 - Chroma gives no other way to it
+    return load("chromadb", "chroma").Client(systems["ephemeral"].settings)
 
 
 def count(store: VectorStore) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from chromadb import HttpClient
 from langchain_chroma import Chroma
 
 from langchain_safe_retrievers.report import collect_reports
@@ -27,23 +28,20 @@ Opened = Callable[..., Chroma]
 
 @pytest.fixture(scope="module", params=["embedded", "server"])
 def opened(request: pytest.FixtureRequest) -> Iterator[Opened]:
-    """Return what makes an empty collection; the clients of a server are closed in the end."""
-    made: list[Chroma] = []
+    """Return what makes an empty collection."""
     at: dict[str, Any] = {}
     if request.param == "server":
-        at = {"host": "127.0.0.1", "port": request.getfixturevalue("chroma_port")}
+        port = request.getfixturevalue("chroma_port")
+        at = {"client": HttpClient("127.0.0.1", port)}
 
     def make(space: Any = "cosine") -> Chroma:
         configuration: Any = {"hnsw": {"space": space}}
         name = f"test-{uuid.uuid4()}"
-        store = Chroma(name, Angles(), collection_configuration=configuration, **at)
-        made.append(store)
-        return store
+        return Chroma(name, Angles(), collection_configuration=configuration, **at)
 
     yield make
-    if request.param == "server":
-        for store in made:
-            store._client._server._session.close()  # its close() leaves the connections open
+    if at:
+        at["client"]._server._session.close()  # its own close() leaves the connections open
 
 
 @pytest.fixture(scope="module")
