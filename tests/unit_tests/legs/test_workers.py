@@ -43,12 +43,13 @@ def test_work_runs_in_as_many_threads_as_are_needed_and_they_are_daemons():
 
 
 def test_an_idle_thread_is_used_again(monkeypatch: pytest.MonkeyPatch):
-    assert eventually(lambda: not workers._idle)  # those of other tests have ended
+    eventually(lambda: not workers._idle)  # those of other tests have ended
     monkeypatch.setattr(workers, "_KEEP_ALIVE", 3)
-    first = _threads_of(1)
-    assert eventually(lambda: len(workers._idle) == 1)
+    others = len(workers._idle)
+    first = _threads_of(others + 1)
+    assert eventually(lambda: len(workers._idle) > others)
 
-    assert _threads_of(1) == first
+    assert first <= _threads_of(len(workers._idle))  # a late thread of another test may be idle too
 
 
 def test_an_idle_thread_ends_after_a_moment(monkeypatch: pytest.MonkeyPatch):
